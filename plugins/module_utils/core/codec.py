@@ -1,0 +1,247 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Strict conversion between dataclasses and plain JSON data. Private to rdma.k8s: it may change with any release.
+
+A field is declared with one of the functions below, which say how its JSON value is checked. A field that equals its
+default is left out of the JSON form, so that a document stays small; keys that are not known are ignored, so that a
+document of a later minor version can still be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, field, fields
+from typing import Any, Callable, TypeVar
+
+from .errors import RdmaError
+
+T = TypeVar("T")
+Decode = Callable[[Any, str], Any]
+
+_PLANS: dict[type, list[tuple[str, Decode, Any, bool]]] = {}
+
+
+def malformed(where: str, expected: str, found: Any) -> RdmaError:
+    """The error for a JSON value of a wrong kind at ``where`` (a path such as ``links[3].mtu``)."""
+    shown = repr(found)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return RdmaError(
+        "document_malformed",
+        "%s must be %s, found %s." % (where, expected, shown),
+        hint="Record the document again, or correct this value.",
+        where=where,
+        expected=expected,
+        found=shown,
+    )
+
+
+def _decode_text(value: Any, where: str) -> str:
+    if type(value) is not str:
+        raise malformed(where, "a text", value)
+    return value
+
+
+def _decode_integer(value: Any, where: str) -> int:
+    if type(value) is not int:  # bool is a subclass of int, and not an integer here (F138)
+        raise malformed(where, "an integer", value)
+    return value
+
+
+def _decode_number(value: Any, where: str) -> float:
+    if type(value) not in (int, float):
+        raise malformed(where, "a number", value)
+    return float(value)
+
+
+def _decode_boolean(value: Any, where: str) -> bool:
+    if type(value) is not bool:
+        raise malformed(where, "true or false", value)
+    return value
+
+
+def _decode_anything(value: Any, where: str) -> Any:
+    return value
+
+
+def _optional(decode: Decode) -> Decode:
+    def wrapped(value: Any, where: str) -> Any:
+        return None if value is None else decode(value, where)
+
+    return wrapped
+
+
+def _list_of(decode: Decode) -> Decode:
+    def wrapped(value: Any, where: str) -> Any:
+        if type(value) is not list:
+            raise malformed(where, "a list", value)
+        return tuple([decode(item, "%s[%d]" % (where, number)) for number, item in enumerate(value)])
+
+    return wrapped
+
+
+def _map_of(decode: Decode) -> Decode:
+    def wrapped(value: Any, where: str) -> Any:
+        if type(value) is not dict:
+            raise malformed(where, "an object", value)
+        return {
+            _decode_text(key, where): decode(item, "%s.%s" % (where, key)) for key, item in value.items()
+        }
+
+    return wrapped
+
+
+def _make(decode: Decode, default: Any) -> Any:
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata={"decode": decode})
+    return field(default=default, metadata={"decode": decode})
+
+
+def text(default: Any = MISSING) -> Any:
+    """A text; ``None`` is allowed when it is the default."""
+    return _make(_optional(_decode_text) if default is None else _decode_text, default)
+
+
+def integer(default: Any = MISSING) -> Any:
+    """An integer; ``None`` is allowed when it is the default."""
+    return _make(_optional(_decode_integer) if default is None else _decode_integer, default)
+
+
+def number(default: Any = MISSING) -> Any:
+    """An integer or a float; ``None`` is allowed when it is the default."""
+    return _make(_optional(_decode_number) if default is None else _decode_number, default)
+
+
+def boolean(default: Any = MISSING) -> Any:
+    """A truth value; ``None`` is allowed when it is the default."""
+    return _make(_optional(_decode_boolean) if default is None else _decode_boolean, default)
+
+
+def anything(default: Any = None) -> Any:
+    """Any JSON value, taken over as it is (documents that are checked later, such as those of IMDS)."""
+    return _make(_decode_anything, default)
+
+
+def texts(default: Any = ()) -> Any:
+    """A list of texts; ``None`` (not known) is allowed when it is the default."""
+    decode = _list_of(_decode_text)
+    return _make(_optional(decode) if default is None else decode, default)
+
+
+def text_map() -> Any:
+    """A map of text to text."""
+    return _make(_map_of(_decode_text), {})
+
+
+def rows(cls: Any, default: Any = ()) -> Any:
+    """A list of values that the JSON form holds as one text each: ``cls.parse(text)`` and ``str(value)``."""
+    decode = _list_of(lambda value, where: cls.parse(_decode_text(value, where), where))
+    return _make(_optional(decode) if default is None else decode, default)
+
+
+def row(cls: Any) -> Any:
+    """One value that the JSON form holds as a text (see ``rows``), or ``None``."""
+    return _make(_optional(lambda value, where: cls.parse(_decode_text(value, where), where)), None)
+
+
+def item(cls: Any, default: Any = None) -> Any:
+    """One nested object of the dataclass ``cls``."""
+    return _make(_optional(lambda value, where: decode(cls, value, where)), default)
+
+
+def items(cls: Any, default: Any = ()) -> Any:
+    """A list of objects of the dataclass ``cls``; ``None`` (not known) is allowed when it is the default.
+
+    The JSON form is a list of objects, or in the compact layout ``{"columns": [...], "rows": [[...], ...]}``.
+    """
+
+    def decode_items(value: Any, where: str) -> Any:
+        if type(value) is dict:
+            value = _objects_of_table(value, where)
+        if type(value) is not list:
+            raise malformed(where, "a list", value)
+        return tuple([decode(cls, item, "%s[%d]" % (where, number)) for number, item in enumerate(value)])
+
+    return _make(_optional(decode_items) if default is None else decode_items, default)
+
+
+def _objects_of_table(table: dict[str, Any], where: str) -> list[Any]:
+    columns, rows_ = table.get("columns"), table.get("rows")
+    if type(columns) is not list or type(rows_) is not list:
+        raise malformed(where, "a list, or a table with 'columns' and 'rows'", table)
+    for number, row_ in enumerate(rows_):
+        if type(row_) is not list or len(row_) != len(columns):
+            raise malformed("%s.rows[%d]" % (where, number), "a list of %d values" % len(columns), row_)
+    return [dict(zip(columns, row_)) for row_ in rows_]
+
+
+def _plan(cls: Any) -> list[tuple[str, Decode, Any, bool]]:
+    plan = _PLANS.get(cls)
+    if plan is None:
+        plan = [_plan_entry(entry) for entry in fields(cls)]
+        _PLANS[cls] = plan
+    return plan
+
+
+def _plan_entry(entry: Field[Any]) -> tuple[str, Decode, Any, bool]:
+    if entry.default_factory is not MISSING:
+        return entry.name, entry.metadata["decode"], entry.default_factory(), False
+    required = entry.default is MISSING
+    return entry.name, entry.metadata["decode"], None if required else entry.default, required
+
+
+def decode(cls: type[T], document: Any, where: str = "document") -> T:
+    """Build ``cls`` from plain JSON data.
+
+    :raises RdmaError: ``document_malformed``, with the path of the first value that is missing or of a wrong kind.
+    """
+    if type(document) is not dict:
+        raise malformed(where, "an object", document)
+    values = {}
+    for name, decoder, _default, required in _plan(cls):
+        if name in document:
+            values[name] = decoder(document[name], "%s.%s" % (where, name))
+        elif required:
+            raise malformed("%s.%s" % (where, name), "present", None)
+    return cls(**values)
+
+
+def encode(value: Any, compact: bool = False) -> Any:
+    """Plain JSON data of a value: fields that hold their default are left out.
+
+    :param compact: write lists of two or more objects as one table, each key only once (see :func:`items`).
+    """
+    cls = type(value)
+    if cls in (str, int, float, bool, type(None)):
+        return value
+    if cls in (list, tuple):
+        if compact and len(value) > 1 and hasattr(value[0], "__dataclass_fields__") and not _is_row(value[0]):
+            return _table(value)
+        return [encode(entry, compact) for entry in value]
+    if cls is dict:
+        return {key: encode(entry, compact) for key, entry in value.items()}
+    if _is_row(value):
+        return str(value)
+    document = {}
+    for name, _decoder, default, required in _plan(cls):
+        held = getattr(value, name)
+        if required or held != default:
+            document[name] = encode(held, compact)
+    return document
+
+
+def _is_row(value: Any) -> bool:
+    return hasattr(value, "parse")
+
+
+def _table(values: Any) -> dict[str, Any]:
+    plan = _plan(type(values[0]))
+    columns = [
+        name
+        for name, _decoder, default, required in plan
+        if required or any([getattr(value, name) != default for value in values])
+    ]
+    return {
+        "columns": columns,
+        "rows": [[encode(getattr(value, name), True) for name in columns] for value in values],
+    }
