@@ -13,23 +13,34 @@ import subprocess
 from pathlib import Path
 
 
-def _places() -> "list[Path]":
+def _places() -> list[Path]:
     """Return the folders to look in: PATH first, then where version managers keep what they installed."""
     places = [Path(entry) for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if entry]
-    homes = [os.environ.get("PYENV_ROOT", ""), "~/.pyenv", "~/.local/share/mise/installs/python", "~/.asdf/installs/python"]
+    homes = [
+        os.environ.get("PYENV_ROOT", ""),
+        "~/.pyenv",
+        "~/.local/share/mise/installs/python",
+        "~/.asdf/installs/python",
+    ]
     for home in homes:
         if home:
             base = Path(home).expanduser()
-            places += sorted(base.glob("versions/*/bin"), reverse=True) + sorted(base.glob("*/bin"), reverse=True)
+            places += sorted(base.glob("versions/*/bin"), reverse=True) + sorted(
+                base.glob("*/bin"), reverse=True
+            )
     return places
 
 
-def _real(candidate: Path, wanted: str) -> "Path | None":
+def _real(candidate: Path, wanted: str) -> Path | None:
     """Return the interpreter behind `candidate`, or None when it does not start or has another version."""
     code = "import sys; print('%d.%d' % sys.version_info[:2]); print(getattr(sys, '_base_executable', sys.executable))"
     try:
         done = subprocess.run(
-            [str(candidate), "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=30, check=False
+            [str(candidate), "-c", code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -41,9 +52,9 @@ def _real(candidate: Path, wanted: str) -> "Path | None":
     return named if named.exists() else path
 
 
-def find(versions: "tuple[str, ...]") -> "dict[str, Path]":
+def find(versions: tuple[str, ...]) -> dict[str, Path]:
     """Return version -> interpreter for those of `versions` that this machine has, in the order given."""
-    found: "dict[str, Path]" = {}
+    found: dict[str, Path] = {}
     places = _places()
     for wanted in versions:
         for place in places:
@@ -55,7 +66,9 @@ def find(versions: "tuple[str, ...]") -> "dict[str, Path]":
     return found
 
 
-def version(python: "Path") -> str:
+def version(python: Path) -> str:
     """Return the full version of an interpreter, such as 3.11.7."""
     code = "import platform; print(platform.python_version())"
-    return subprocess.run([str(python), "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    return (
+        subprocess.run([str(python), "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    )

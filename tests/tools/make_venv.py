@@ -9,6 +9,8 @@ Nothing is done when the environment was made from the same lock file with the s
 
 Usage: make_venv.py dev [FOLDER]     the development environment (default folder: .venv)
        make_venv.py next [FOLDER]    the second leg of the tests (default folder: build/venv-next)
+
+Exit code 3 when the machine has no Python that fits.
 """
 
 from __future__ import annotations
@@ -32,23 +34,26 @@ KINDS = {
     "next": ("requirements/next.txt", ("3.13", "3.12", "3.14"), "build/venv-next", False),
 }
 
+NO_PYTHON = 3  # the exit code when this machine has no fitting Python
+
 
 def say(text: str) -> None:
     """Print one line at once, also into a pipe."""
     print(text, flush=True)
 
 
-def give_up(text: str) -> "None":
-    """End with a sentence and exit code 1."""
-    raise SystemExit("make_venv: " + text)
+def give_up(text: str, code: int = 1) -> None:
+    """End with a sentence and an exit code."""
+    sys.stderr.write("make_venv: " + text + "\n")
+    raise SystemExit(code)
 
 
-def run(args: "list[str]") -> None:
+def run(args: list[str]) -> None:
     """Run a command; end with its output when it fails."""
     done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
         sys.stderr.write(done.stdout.decode("utf-8", "replace"))
-        give_up("{0} failed with exit code {1}.".format(" ".join(args[:4]), done.returncode))
+        give_up("{} failed with exit code {}.".format(" ".join(args[:4]), done.returncode))
 
 
 def has_module(python: str, *names: str) -> bool:
@@ -65,12 +70,14 @@ def create(python: str, folder: Path) -> None:
         return
     if not has_module(python, "pip"):
         give_up(
-            "{0} has neither venv nor pip. Install one of them, for example: apt-get install python3-pip".format(python)
+            f"{python} has neither venv nor pip. Install one of them, for example: apt-get install python3-pip"
         )
     tools = ROOT / "build" / "bootstrap"
     say("python3-venv is not installed: using virtualenv in build/bootstrap instead")
     run([python, "-m", "pip", "install", "--quiet", "--upgrade", "--target", str(tools), "virtualenv"])
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); import virtualenv; virtualenv.cli_run(sys.argv[1:])"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import virtualenv; virtualenv.cli_run(sys.argv[1:])"
+    )
     run([python, "-c", code, str(tools), "--quiet", str(folder)])
 
 
@@ -89,13 +96,13 @@ def make(kind: str, folder: Path) -> None:
     lock_name, versions, _default, with_project = KINDS[kind]
     python = next(iter(interpreters.find(versions).values()), None)
     if python is None:
-        give_up("no Python {0} found on this machine.".format(" or ".join(versions)))
+        give_up("no Python {} found on this machine.".format(" or ".join(versions)), NO_PYTHON)
     lock = digest(str(python), (ROOT / lock_name).read_text())
     shown = os.path.relpath(str(folder), str(ROOT))
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if not current(folder / ".made-from", lock):
         version = interpreters.version(python)
-        say("making {0} with Python {1} from {2} (about a minute)".format(shown, version, lock_name))
+        say(f"making {shown} with Python {version} from {lock_name} (about a minute)")
         create(str(python), folder)
         run([*pip, "--require-hashes", "--no-compile", "-r", str(ROOT / lock_name)])
         (folder / ".made-from").write_text(lock)
@@ -105,7 +112,7 @@ def make(kind: str, folder: Path) -> None:
         (folder / ".project-from").write_text(project)
 
 
-def main(argv: "list[str]") -> int:
+def main(argv: list[str]) -> int:
     """Make the environment that `argv` names; a second call at the same time waits for the first."""
     if not argv or argv[0] not in KINDS or len(argv) > 2:
         give_up("say which environment: " + " or ".join(sorted(KINDS)))

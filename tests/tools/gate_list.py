@@ -1,0 +1,363 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The gates, one function each. They check whatever the tree holds; a gate with nothing to check fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import yaml
+
+import tree
+from gate_model import Gate, Job, Outcome, Skip, missing, read_counts, read_junit, verdict
+
+CORE_COVERAGE = 95
+INSTALL = tree.BUILD / "install"
+RESULTS = tree.BUILD / "test"
+UNIT_PYTHONS = ("3.9", "3.13")
+ISOLATED = frozenset({"ansible-test"})
+
+
+def tool(name: str) -> Path:
+    """Return the path of a program of the development environment."""
+    return tree.BIN / name
+
+
+# --- style, types, licences ---------------------------------------------------------------------------------
+
+
+def ruff(job: Job) -> Outcome:
+    """Check the code with ruff."""
+    return verdict(job.run(tool("ruff"), "check", ".")[0], "ruff found something")
+
+
+def ruff_format(job: Job) -> Outcome:
+    """Check that ruff would not format anything differently."""
+    return verdict(
+        job.run(tool("ruff"), "format", "--check", "--diff", ".")[0], "some files are not formatted"
+    )
+
+
+def mypy(job: Job) -> Outcome:
+    """Check the types: strictly in the core and in the tools, elsewhere as far as there are types."""
+    package = "ansible_collections.rdma.k8s.plugins.module_utils"
+    outcome = verdict(
+        job.run(tool("mypy"), "--strict", "-p", f"{package}.core")[0], "the core has type errors"
+    )
+    outcome.add(verdict(job.run(tool("mypy"), "-p", package)[0], "module_utils has type errors"))
+    files = sorted((tree.COPY / "tests" / "tools").glob("*.py"))
+    env = {**tree.environment(), "MYPYPATH": str(tree.COPY / "tests" / "tools")}
+    code = job.run(tool("mypy"), "--strict", "--no-namespace-packages", *files, env=env)[0]
+    outcome.add(verdict(code, "tests/tools has type errors"))
+    return outcome
+
+
+def reuse(job: Job) -> Outcome:
+    """Check that every file names its licence."""
+    return verdict(job.run(tool("reuse"), "lint", "--lines")[0], "some files have no licence")
+
+
+def changelog(job: Job) -> Outcome:
+    """Check the changelog fragments, and that the changelog files are what antsibull-changelog makes."""
+    outcome = verdict(job.run(tool("antsibull-changelog"), "lint")[0], "a changelog fragment is wrong")
+    code = job.run(tool("python"), "tests/tools/changelog.py", "--check")[0]
+    outcome.add(verdict(code, "CHANGELOG.* differ from the fragments; run `make changelog`"))
+    return outcome
+
+
+def ansible_lint(job: Job) -> Outcome:
+    """Run ansible-lint with its strictest profile."""
+    code, output = job.run(tool("ansible-lint"), "--profile", "production", "--offline", "--nocolor")
+    outcome = verdict(code, "ansible-lint found something")
+    if re.search(r"\b0 files processed|in 0 files", output):
+        outcome.broken.append("ansible-lint found no file to look at")
+    return outcome
+
+
+def yamllint(job: Job) -> Outcome:
+    """Check the YAML files."""
+    return verdict(job.run(tool("yamllint"), "--strict", ".")[0], "yamllint found something")
+
+
+# --- tests without a node -----------------------------------------------------------------------------------
+
+
+def pytest(job: Job, python: Path, name: str, *options: str | Path) -> Outcome:
+    """Run the unit tests with the given Python and return their counts."""
+    junit = RESULTS / f"{name}.xml"
+    junit.unlink(missing_ok=True)
+    cache = f"cache_dir={tree.BUILD / 'cache' / name}"
+    env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / f"{name}.coverage")}
+    base = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-o", cache, "--junit-xml", junit]
+    code = job.run(*base, *options, "tests/unit", env=env)[0]
+    outcome = read_junit(junit)
+    if code == 5 or not outcome.passed + outcome.failed:
+        outcome.broken.append("no unit test ran")
+    elif code not in (0, 1):
+        outcome.broken.append(f"pytest ended with exit code {code}")
+    return outcome
+
+
+def units(job: Job) -> Outcome:
+    """Run the unit tests and demand the branch coverage of the core."""
+    outcome = pytest(job, tool("python"), "units", "--cov", "--cov-branch", "--cov-report=")
+    env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / "units.coverage")}
+    core = "--include=plugins/module_utils/core/*"
+    code, output = job.run(tool("coverage"), "report", core, f"--fail-under={CORE_COVERAGE}", env=env)
+    total = re.search(r"^TOTAL.*?([\d.]+)%", output, re.M)
+    outcome.note = f"coverage of the core {total[1]} %" if total else ""
+    outcome.add(verdict(code, f"the tests cover less than {CORE_COVERAGE} % of the core's branches"))
+    job.run(tool("coverage"), "html", "-q", "-d", RESULTS / "coverage", env=env)
+    return outcome
+
+
+def vectors(job: Job) -> Outcome:
+    """Run the test vectors without Ansible, PyYAML and pyroute2, as the runner promises."""
+    if not (tree.COPY / "tests" / "vectors" / "run.py").is_file():
+        return missing("tests/vectors/run.py", "the vectors")
+    hidden = RESULTS / "hidden"
+    hidden.mkdir(parents=True, exist_ok=True)
+    for name in ("ansible", "ansible_collections", "yaml", "pyroute2", "rdma_k8s"):
+        sentence = "the vectors must run without this package"
+        (hidden / f"{name}.py").write_text(f"raise ImportError({sentence!r}, name={name!r})\n")
+    env = {**tree.environment(), "PYTHONPATH": str(hidden)}
+    script = ("tests/vectors/run.py", "tests/vectors/oke_child_range.json")
+    code, output = job.run(tool("python"), *script, env=env)
+    outcome = read_counts(output)
+    if not outcome.failed:
+        outcome.add(verdict(code, "the runner of the vectors failed"))
+    if not outcome.passed + outcome.failed:
+        outcome.broken.append("no vector ran")
+    return outcome
+
+
+def next_leg(job: Job) -> Outcome:
+    """Run the unit tests on the newest ansible-core and the newest Python."""
+    code = job.run(sys.executable, "tests/tools/make_venv.py", "next", cwd=tree.ROOT)[0]
+    if code == 3:
+        return Outcome(
+            skips=[Skip("this machine has no Python 3.12 or newer, which the newest ansible-core needs")]
+        )
+    if code:
+        return verdict(code, "the environment of the second leg could not be made")
+    return pytest(job, tree.BUILD / "venv-next" / "bin" / "python", "next-leg")
+
+
+# --- ansible-test -------------------------------------------------------------------------------------------
+
+
+def ansible_test(job: Job, *words: str) -> tuple[int, str]:
+    """Run ansible-test in the copy."""
+    env = tree.ansible_test_environment(tool("python"))
+    return job.run(tool("ansible-test"), *words, "--color", "no", env=env)
+
+
+def sanity(job: Job) -> Outcome:
+    """Run every sanity test for the controller's Python and all Pythons of nodes that this machine has."""
+    code, output = ansible_test(job, "sanity", "--local")
+    ran = set(re.findall(r"^Running sanity test (.+)$", output, re.M))
+    failed = {name for name in re.findall(r'The test "ansible-test sanity --test ([^" ]+)', output) if name}
+    outcome = Outcome(passed=max(len(ran) - len(failed), 0), failed=len(failed))
+    for test, reason in re.findall(
+        r"WARNING: Skipping sanity test (.+?) (?:because|due to) (.+)$", output, re.M
+    ):
+        outcome.skips.append(Skip(reason, test.replace('"', "").replace("'", "")))
+    if code and not failed:
+        outcome.broken.append(f"ansible-test sanity ended with exit code {code}")
+    if not ran:
+        outcome.broken.append("no sanity test ran")
+    return outcome
+
+
+def units_on(version: str) -> Gate:
+    """Return the gate that runs the unit tests of modules and module_utils on one Python of nodes."""
+
+    def run(job: Job) -> Outcome:
+        if version not in tree.interpreters.find((version,)):
+            return Outcome(skips=[Skip(f"this machine has no Python {version}")])
+        results = tree.COPY / "tests" / "output" / "junit"
+        for old in results.glob(f"python{version}-*.xml"):
+            old.unlink()
+        code, _ = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2")
+        outcome = Outcome()
+        for path in sorted(results.glob(f"python{version}-*.xml")):
+            outcome.add(read_junit(path))
+        if code and not outcome.failed:
+            outcome.broken.append(f"ansible-test units ended with exit code {code}")
+        if not outcome.passed + outcome.failed:
+            outcome.broken.append("no unit test ran")
+        return outcome
+
+    return Gate(f"units-{version}", f"ansible-test units on Python {version}", run, lane=ISOLATED)
+
+
+def integration(job: Job) -> Outcome:
+    """Run the integration targets that need nothing but this machine."""
+    targets = tree.COPY / "tests" / "integration" / "targets"
+    names = sorted(path.parent.name for path in targets.glob("*/tasks/main.yml"))
+    names += sorted(path.parent.name for path in targets.glob("*/runme.sh"))
+    names = [name for name in names if not name.startswith("setup_")]
+    if not names:
+        return Outcome(broken=["tests/integration/targets has no target"])
+    code, output = ansible_test(
+        job, "integration", "--local", "--allow-destructive", "--allow-root", "--continue-on-error"
+    )
+    ran = set(re.findall(r"^Running (\S+) integration test", output, re.M))
+    failed = set(re.findall(r"^ERROR: .*?integration test(?: target)?[: ]+(\S+)", output, re.M)) & ran
+    outcome = Outcome(passed=len(ran - failed), failed=len(failed))
+    if code and not failed:
+        outcome.broken.append(f"ansible-test integration ended with exit code {code}")
+    outcome.skips += [Skip("its aliases exclude it here", name) for name in names if name not in ran]
+    if not ran:
+        outcome.broken.append("no integration target ran")
+    return outcome
+
+
+# --- documentation and the tarball --------------------------------------------------------------------------
+
+
+def docs(job: Job) -> Outcome:
+    """Check the documentation of all plugins and roles and the pages of the site."""
+    options = (
+        "--plugin-docs",
+        "--skip-rstcheck",
+        "--check-extra-docs-refs",
+        "--validate-collection-refs",
+        "self",
+    )
+    command = (tool("antsibull-docs"), "lint-collection-docs", *options, ".")
+    return verdict(job.run(*command)[0], "antsibull-docs found something")
+
+
+def install(job: Job) -> Outcome:
+    """Build the tarball, install it in an empty place, check the documentation of every plugin there."""
+    shutil.rmtree(INSTALL, ignore_errors=True)
+    INSTALL.mkdir(parents=True)
+    code, _ = job.run(tool("python"), "tests/tools/tree.py", "--build", cwd=tree.ROOT)
+    if code:
+        return verdict(code, "the tarball could not be built")
+    tarball = next(tree.DIST.glob("*.tar.gz"))
+    env = {**tree.environment(), "ANSIBLE_COLLECTIONS_PATH": str(INSTALL)}
+    command = (tool("ansible-galaxy"), "collection", "install", tarball, "-p", INSTALL, "--offline")
+    code, output = job.run(*command, cwd=INSTALL, env=env)
+    if code or "was installed successfully" not in output:
+        return Outcome(broken=["the tarball could not be installed"])
+    size = tarball.stat().st_size // 1024
+    folder = INSTALL / "ansible_collections" / "rdma" / "k8s"
+    code, output = job.run(
+        tool("python"), tree.ROOT / "tests/tools/plugin_docs.py", folder, cwd=INSTALL, env=env
+    )
+    outcome = read_counts(output)
+    outcome.note = f"tarball {size} kB"
+    if code and not outcome.failed:
+        outcome.broken.append("the documentation of the installed plugins could not be checked")
+    return outcome
+
+
+def verify(job: Job) -> Outcome:
+    """Let ansible-galaxy verify the checksums of what was installed."""
+    env = {**tree.environment(), "ANSIBLE_COLLECTIONS_PATH": str(INSTALL)}
+    command = (tool("ansible-galaxy"), "collection", "verify", "rdma.k8s", "--offline", "-p", INSTALL)
+    code, output = job.run(*command, cwd=INSTALL, env=env)
+    outcome = verdict(code, "the installed collection differs from its manifest")
+    if "Successfully verified" not in output:
+        outcome.broken.append("ansible-galaxy verified nothing")
+    return outcome
+
+
+def importer(job: Job) -> Outcome:
+    """Import the tarball as Galaxy would."""
+    settings = RESULTS / "galaxy-importer.cfg"
+    settings.write_text("[galaxy-importer]\nrun_ansible_lint = False\ncheck_required_tags = True\n")
+    work = RESULTS / "galaxy-importer"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    tarball = next(tree.DIST.glob("*.tar.gz"), None)
+    if tarball is None:
+        return Outcome(broken=["there is no tarball to import"])
+    env = {**tree.environment(), "GALAXY_IMPORTER_CONFIG": str(settings)}
+    code, output = job.run(tool("python"), "-m", "galaxy_importer.main", tarball, cwd=work, env=env)
+    outcome = verdict(code, "the Galaxy importer refuses the tarball")
+    if "Importer processing completed successfully" not in output:
+        outcome.broken.append("the Galaxy importer did not say that it completed")
+    if re.search(r"^(ERROR|WARNING)\b", output, re.M):
+        outcome.broken.append("the Galaxy importer complained")
+    return outcome
+
+
+def readme(job: Job) -> Outcome:
+    """Run the commands of the README exactly as they are written."""
+    if not (tree.COPY / "README.md").is_file():
+        return missing("README.md", "its commands")
+    code, output = job.run(tool("python"), "tests/tools/readme_commands.py", "README.md", cwd=tree.ROOT)
+    outcome = read_counts(output)
+    outcome.skips = [
+        Skip(reason, command) for command, reason in re.findall(r"^not run: (.+) \((.+)\)$", output, re.M)
+    ]
+    if code and not outcome.failed:
+        outcome.broken.append("the commands of the README could not be run")
+    return outcome
+
+
+# --- speed and nodes ----------------------------------------------------------------------------------------
+
+
+def bench_gate(job: Job) -> Outcome:
+    """Hold the collector to its CPU ratio and to one module task a host, measured in this run."""
+    if not (tree.COPY / "tests" / "bench" / "gate.py").is_file():
+        return missing("tests/bench/gate.py", "the cost of the collector")
+    code, output = job.run(tool("python"), "tests/bench/gate.py", cwd=tree.ROOT)
+    outcome = read_counts(output)
+    if code and not outcome.failed:
+        outcome.broken.append("the bench gate failed")
+    return outcome
+
+
+def molecule(job: Job) -> Outcome:
+    """Run the molecule scenarios, each of which starts and ends its own nodes."""
+    folder = tree.COPY / "extensions" / "molecule"
+    names = sorted(path.parent.name for path in folder.glob("*/molecule.yml"))
+    if not names:
+        return missing("extensions/molecule/*/molecule.yml", "the collection on real nodes")
+    outcome = Outcome()
+    for name in names:
+        config = yaml.safe_load((folder / name / "molecule.yml").read_text()) or {}
+        if os.geteuid() != 0 and config.get("rdma_needs_root", True):
+            outcome.skips.append(Skip("this user is not root", name))
+            continue
+        code, _ = job.run(tool("molecule"), "test", "-s", name)
+        if code:
+            outcome.failed += 1
+            job.say(f"scenario {name} failed with exit code {code}")
+        else:
+            outcome.passed += 1
+    return outcome
+
+
+GATES: list[Gate] = [
+    Gate("ruff", "code style and common mistakes", ruff),
+    Gate("ruff-format", "code format", ruff_format),
+    Gate("reuse", "a licence for every file", reuse),
+    Gate("changelog", "changelog fragments", changelog),
+    Gate("yamllint", "YAML style", yamllint),
+    Gate("mypy", "types, strict in the core", mypy),
+    Gate("vectors", "the test vectors, without Ansible", vectors),
+    Gate("units", "unit tests with branch coverage of the core", units),
+    Gate("ansible-lint", "Ansible content, production profile", ansible_lint),
+    Gate("install", "build, install from the tarball, complete documentation of every plugin", install),
+    Gate("verify", "checksums of the installed collection", verify, after=("install",)),
+    Gate("importer", "the Galaxy importer", importer, after=("install",)),
+    Gate("docs", "documentation markup and references", docs),
+    Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
+    *(units_on(version) for version in UNIT_PYTHONS),
+    Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
+    Gate("next-leg", "unit tests on the newest ansible-core and Python", next_leg),
+    Gate("readme", "the commands of the README", readme, after=("install",)),
+    Gate("bench-gate", "CPU ratio and number of module tasks", bench_gate, alone=True),
+    Gate("molecule", "scenarios on nodes of the lab", molecule, alone=True),
+]
