@@ -13,6 +13,9 @@ from . import codec
 from .errors import RdmaError
 
 PASS, FAIL, WARN, SKIP, UNKNOWN = STATUSES = ("pass", "fail", "warn", "skip", "unknown")
+URGENCY = (FAIL, UNKNOWN, WARN, SKIP, PASS)
+"""Statuses as reports order them: wrong, could not be told (it may be wrong), look at it, and the rest."""
+
 CRITICAL, ERROR, WARNING, INFO = SEVERITIES = ("critical", "error", "warning", "info")
 
 EXIT_GOOD, EXIT_INTERNAL, EXIT_USAGE, EXIT_UNKNOWN, EXIT_FAIL = 0, 1, 2, 3, 4
@@ -75,9 +78,8 @@ class CheckInfo:
 
 
 def summarise(statuses: dict[str, int]) -> str:
-    """``3 fail, 1 unknown, 40 pass``: counts in the order of urgency, zero counts left out."""
-    order = (FAIL, WARN, UNKNOWN, SKIP, PASS)
-    return ", ".join(["%d %s" % (statuses[name], name) for name in order if statuses.get(name)]) or "no result"
+    """``3 fail, 1 unknown, 40 pass``: counts in the order of :data:`URGENCY`, zero counts left out."""
+    return ", ".join(["%d %s" % (statuses[name], name) for name in URGENCY if statuses.get(name)]) or "no result"
 
 
 def exit_code(findings: Any, threshold: str = ERROR, strict: bool = False) -> int:

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All report formats of one result document.
+
+Private to rdma.k8s: it may change with any release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Callable, Optional
+
+from ..errors import RdmaError
+from . import jsonfile, junit, markdown, textfile
+from .document import ResultDocument
+
+FILES = {
+    "json": "result.json",
+    "junit": "junit.xml",
+    "markdown": "report.md",
+    "textfile": "rdma_k8s.prom",
+}
+"""Name of each format, and of the file that holds it."""
+
+
+def stream(
+    document: ResultDocument,
+    formats: Optional[Iterable[str]] = None,
+    expected_interval: Optional[int] = None,
+) -> dict[str, Iterator[str]]:
+    """File name to the text of the file in pieces, so that a large report never stands in memory as one text.
+
+    :param formats: names of :data:`FILES`; all of them when it is not given.
+    :param expected_interval: seconds between two runs, for the textfile.
+    :raises RdmaError: ``report_format_unknown``.
+    """
+    writers: dict[str, Callable[[], Iterator[str]]] = {
+        "json": lambda: jsonfile.chunks(document),
+        "junit": lambda: junit.chunks(document),
+        "markdown": lambda: markdown.chunks(document),
+        "textfile": lambda: textfile.chunks(document, expected_interval),
+    }
+    wanted = list(FILES) if formats is None else list(dict.fromkeys(formats))
+    for name in wanted:
+        if name not in writers:
+            raise RdmaError(
+                "report_format_unknown",
+                "The report format must be one of %s, found %r." % (", ".join(FILES), name),
+                found=name,
+            )
+    return {FILES[name]: writers[name]() for name in wanted}
+
+
+def render(document: ResultDocument, formats: Optional[Iterable[str]] = None) -> dict[str, str]:
+    """File name to the whole text of the file: ``result.json``, ``junit.xml``, ``report.md``, ``rdma_k8s.prom``."""
+    return {name: "".join(pieces) for name, pieces in stream(document, formats).items()}
