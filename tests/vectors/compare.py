@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Comparing what a vector expects with what the core gave. Used by the adapters of `run.py`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+
+class Unjudgeable(Exception):
+    """A file or a case that says nothing about the core: malformed, or of an unknown kind."""
+
+
+def as_json(value: Any) -> str:
+    """One text for each JSON value: true, 1 and 1.0 differ, the order of keys does not matter."""
+    return json.dumps(value, sort_keys=True)
+
+
+def differences(expected: Any, got: Any) -> list[str]:
+    """Two lines when the values differ, none when they are equal."""
+    if as_json(expected) == as_json(got):
+        return []
+    return ["expected %s" % as_json(expected), "got      %s" % as_json(got)]
+
+
+def names(message: str, value: Any) -> bool:
+    """Tell whether a message contains a value as a word of its own: 8 is not in 18, and not in 8.8.8.8."""
+    if isinstance(value, list):
+        return all(names(message, entry) for entry in value)
+    text = value if isinstance(value, str) else as_json(value)
+    return re.search(r"(?<![\w.])%s(?![\w]|\.\w)" % re.escape(text), message) is not None
+
+
+def detail_differences(expected: dict[str, Any], error: Any) -> list[str]:
+    """Compare the details that an error exposes; what it does not expose must stand in its message."""
+    found = []
+    for key, value in expected.items():
+        if key in error.details:
+            if differences(value, error.details[key]):
+                found.append("detail %s: expected %s, got %s" % (key, as_json(value), as_json(error.details[key])))
+        elif not names(error.message, value):
+            found.append("detail %s: %s is neither exposed nor in: %s" % (key, as_json(value), error.message))
+    return found

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run every case of vector files through the core, print each mismatch and, last, `N passed, M failed`.
+
+Usage: run.py FILE...
+
+Needs only Python and the libraries of the core (netaddr, jmespath); neither Ansible nor PyYAML.
+Exit codes: 0 all passed, 1 a case failed, 2 a file or a case that cannot be judged: an unreadable file, a file of
+another kind, a case without an operation, input or expectation, an unknown operation or kind, no case at all.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+CORE = HERE.parents[1] / "plugins" / "module_utils"
+
+
+def load_core() -> None:
+    """Make `rdma_k8s` importable from this tree, whatever is installed."""
+    if "rdma_k8s" in sys.modules:
+        return
+    package = types.ModuleType("rdma_k8s")
+    package.__path__ = [str(CORE)]
+    sys.modules["rdma_k8s"] = package
+
+
+load_core()
+sys.path.insert(0, str(HERE))
+
+import oke  # noqa: E402
+from compare import Unjudgeable  # noqa: E402
+
+# One line for each family; a file goes to the first that knows it.
+ADAPTERS: tuple[Any, ...] = (oke,)
+# Families that are recognised by the first words of "what", and come with later parts.
+NOT_YET = ("Spiderpool SR-IOV RDMA", "ACK validator")
+CRASHES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+class Tally(NamedTuple):
+    """Counts of the cases of one file."""
+
+    passed: int = 0
+    failed: int = 0
+    unjudged: int = 0
+
+
+def read(path: str) -> Any:
+    """Parse a vector file."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unjudgeable("cannot be read: %s" % error) from error
+
+
+def adapter_of(document: Any) -> Any:
+    """The adapter of a parsed file."""
+    for adapter in ADAPTERS:
+        if adapter.matches(document):
+            return adapter
+    what = document.get("what") if isinstance(document, dict) else None
+    if isinstance(what, str) and what.startswith(NOT_YET):
+        raise Unjudgeable("not supported yet: %s" % what)
+    raise Unjudgeable("not a vector file that is known here")
+
+
+def run_case(adapter: Any, document: Any, case: Any) -> list[str]:
+    """The differences of one case; an exception that is no typed error is one."""
+    try:
+        return list(adapter.judge(document, case))
+    except CRASHES as crash:
+        return ["crashed: %s" % "".join(traceback.format_exception_only(type(crash), crash)).strip()]
+
+
+def run_file(path: str) -> Tally:
+    """Run one file, printing each mismatch."""
+    document = read(path)
+    adapter = adapter_of(document)
+    cases = adapter.cases(document)
+    if not cases:
+        raise Unjudgeable("has no cases")
+    passed = failed = unjudged = 0
+    for number, case in enumerate(cases):
+        try:
+            differences = run_case(adapter, document, case)
+        except Unjudgeable as reason:
+            print("%s: case %d: %s" % (path, number, reason), file=sys.stderr)
+            unjudged += 1
+            continue
+        if differences:
+            print("FAILED %s: %s" % (path, case["name"]))
+            print("".join("  %s\n" % line for line in differences), end="")
+            failed += 1
+        else:
+            passed += 1
+    return Tally(passed, failed, unjudged)
+
+
+def main(paths: list[str]) -> int:
+    """Run all files and return the exit code."""
+    passed = failed = 0
+    judged = bool(paths)
+    if not paths:
+        print("usage: run.py FILE...", file=sys.stderr)
+    for path in paths:
+        try:
+            tally = run_file(path)
+        except Unjudgeable as reason:
+            print("%s: %s" % (path, reason), file=sys.stderr)
+            judged = False
+            continue
+        passed += tally.passed
+        failed += tally.failed
+        judged = judged and not tally.unjudged
+    print("%d passed, %d failed" % (passed, failed))
+    if not judged:
+        return 2
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.exit(main(sys.argv[1:]))
