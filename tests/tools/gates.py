@@ -74,21 +74,25 @@ def refuse_unlisted(gate: Gate, outcome: Outcome, patterns: list[str]) -> None:
 
 
 def run_gate(gate: Gate, patterns: list[str] | None) -> Row:
-    """Run one gate; whatever goes wrong in it is its failure and ends up in its log."""
+    """Run one gate with its output in its log."""
     log = LOGS / f"{gate.name}.log"
     start = time.monotonic()
     with log.open("w") as file:
         job = Job(gate.name, file)
-        try:
-            outcome = gate.run(job)
-        except Exception:
-            traceback.print_exc(file=file)
-            outcome = Outcome(broken=["the gate itself broke, see its log"])
+        outcome = gate.run(job)
         if patterns is not None:
             refuse_unlisted(gate, outcome, patterns)
         for sentence in outcome.broken:
             file.write(f"\n{sentence}\n")
     return Row(gate, outcome, time.monotonic() - start, log)
+
+
+def broken(gate: Gate, error: BaseException) -> Row:
+    """Return the row of a gate that raised instead of ending: a failure, with the reason in its log."""
+    log = LOGS / f"{gate.name}.log"
+    with log.open("a") as file:
+        file.writelines(traceback.format_exception(error))
+    return Row(gate, Outcome(broken=["the gate itself broke, see its log"]), 0.0, log)
 
 
 def report(row: Row) -> None:
@@ -119,8 +123,8 @@ def run_all(gates: list[Gate], patterns: list[str] | None) -> list[Row]:
                     busy[pool.submit(run_gate, gate, patterns)] = gate
             done: set[Future[Row]] = wait(busy, return_when=FIRST_COMPLETED).done
             for future in done:
-                del busy[future]
-                rows.append(future.result())
+                gate, error = busy.pop(future), future.exception()
+                rows.append(future.result() if error is None else broken(gate, error))
                 report(rows[-1])
     return rows
 
