@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    # The attributes of modules that read from a node.
+    NODE_INFO = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return the result that it would return without it.
+    support: full
+  diff_mode:
+    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
+    support: none
+    details: Nothing is changed.
+  idempotent:
+    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
+      nothing changed.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
+  platform:
+    description: Systems that this can run on.
+    support: full
+    platforms: linux
+"""
+
+    # For a module with an action plugin that brings libraries along.
+    LIBRARIES = r"""
+options: {}
+notes:
+  - The node needs Python 3.9 or newer and nothing else. When the Python library C(pyroute2) is not installed there, it
+    is copied from the controller into the directory C(.cache/rdma.k8s) in the home of the user that runs the module,
+    for the modules of this collection alone, and kept there for the next run.
+requirements:
+  - pyroute2 0.7.2 or newer on the controller, or on the node
+attributes:
+  action:
+    description: Has a corresponding action plugin, so that some of the work is done on the controller.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: none
+"""

@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The only place that imports third-party libraries. Private to rdma.k8s: it may change with any release.
+
+Each library is imported when it is first asked for, since an import costs more than most reads. A library that is not
+there raises ``RdmaError`` with code ``library_missing``; ``details["library"]`` and ``details["reason"]`` say which and
+why, so that a module can turn it into the usual message of Ansible.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .core.errors import RdmaError
+
+MINIMUM = {"netaddr": "0.10.0", "pyroute2": "0.7.2", "jmespath": "1.0.0"}
+
+
+def load(library: str, module: str = "") -> Any:
+    """Import ``module`` (default: the library itself) and return it.
+
+    :raises RdmaError: ``library_missing``.
+    """
+    try:
+        return importlib.import_module(module or library)
+    except ImportError as error:
+        raise RdmaError(
+            "library_missing",
+            "The Python library %s (%s or newer) is needed and cannot be imported: %s."
+            % (library, MINIMUM[library], error),
+            hint="Install it for the Python that runs this.",
+            library=library,
+            minimum=MINIMUM[library],
+            reason=str(error),
+        ) from error
+
+
+def pyroute2(module: str = "") -> Any:
+    """The netlink library, or one of its modules (``pyroute2.netlink``). See :func:`load` for errors."""
+    return load("pyroute2", module)

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One NodeSnapshot from all readers. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable
+from typing import Any, Optional
+
+from ..core.errors import RdmaError
+from ..core.snapshot import SUBSETS, Collector, NodeSnapshot, RdmaSystem
+from . import kernel, links, oca, rdma_netlink, records, rtnetlink, sysfs
+from .files import Root
+
+_MODES = {0: "exclusive", 1: "shared"}  # S12
+
+
+def collect(
+    name: str = "",
+    host_root: str = "/",
+    subsets: Iterable[str] = SUBSETS,
+    version: str = "",
+) -> NodeSnapshot:
+    """Read what the node tells. A source that cannot be read becomes an entry of ``errors``.
+
+    :param name: name of the node; empty: its host name.
+    :param host_root: root of the file system of the node. When it holds a file ``netlink.json``, the answers of netlink
+        come from there and nothing of the running kernel is asked; else the running kernel is the node's.
+    :param subsets: names of :data:`SUBSETS`.
+    :raises RdmaError: ``subset_unknown``, ``host_root_missing`` or ``library_missing``.
+    """
+    started = time.monotonic()
+    wanted = _wanted(subsets)
+    root = Root(host_root)
+    if root.path and not root.names("/"):
+        raise RdmaError(
+            "host_root_missing",
+            "The root %s of the host is not a directory that can be read, or it is empty." % host_root,
+            hint="Give the mount point of the host's file system, or a recorded tree.",
+        )
+    recorded = records.load(root)
+    values: dict[str, Any] = {}
+    host = kernel.host(root)
+    if "kernel" in wanted:
+        values["modules"] = kernel.modules(root, host.kernel)
+        values["module_options"] = kernel.module_options(root)
+    if "rdma" in wanted:
+        values.update(_rdma(root, recorded))
+    if "links" in wanted or "routes" in wanted:
+        values.update(_links(root, recorded, wanted))
+    if "pci" in wanted:
+        values["pci"] = sysfs.functions(root)
+    if "oca" in wanted:
+        values["oca"] = oca.read(root)
+    return NodeSnapshot(
+        name=name or host.hostname,
+        collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        subsets=tuple([subset for subset in wanted if subset not in ("imds", "firewall")]),
+        collector=Collector(
+            version=version,
+            python=platform.python_version(),
+            pyroute2=rtnetlink.version(),
+            duration_ms=round((time.monotonic() - started) * 1000),
+        ),
+        host=host,
+        errors=tuple(root.errors),
+        **values,
+    )
+
+
+def _wanted(subsets: Iterable[str]) -> tuple[str, ...]:
+    asked = set(subsets)
+    unknown = sorted(asked.difference(SUBSETS))
+    if unknown:
+        raise RdmaError(
+            "subset_unknown",
+            "Subsets are %s; found %s." % (", ".join(SUBSETS), ", ".join(unknown)),
+            found=unknown,
+        )
+    return tuple([subset for subset in SUBSETS if subset in asked])
+
+
+def _rdma(root: Root, recorded: Optional[dict[str, Any]]) -> dict[str, Any]:
+    if recorded is None:
+        answer = rdma_netlink.read(root)
+    else:
+        answer = records.part(root, recorded, "rdma", rdma_netlink.SOURCE, records.RdmaRecord)
+    netdevs = {} if answer is None else {(port.device, port.port): port.netdev for port in answer.ports}
+    mode = None if answer is None else answer.netns_mode
+    fork = None if answer is None else answer.copy_on_fork
+    parameter = root.value(kernel.PARAMETER)
+    if parameter is None:
+        root.fail(kernel.PARAMETER, "does not exist")
+    if answer is not None and mode not in _MODES:
+        root.fail(
+            rdma_netlink.SOURCE,
+            "the kernel does not tell the mode" if mode is None else "unknown mode %d" % mode,
+        )
+    return {
+        "rdma": RdmaSystem(_MODES.get(mode), parameter, None if fork is None else bool(fork)),
+        "devices": sysfs.devices(root, netdevs),
+        "char_devices": sysfs.char_devices(root),
+    }
+
+
+def _links(root: Root, recorded: Optional[dict[str, Any]], wanted: tuple[str, ...]) -> dict[str, Any]:
+    if recorded is None:
+        answers = rtnetlink.read(root, "links" in wanted, "routes" in wanted)
+    else:
+        answers = records.part(root, recorded, "rtnetlink", rtnetlink.SOURCE, records.RtnetlinkRecord)
+    values: dict[str, Any] = {}
+    linker = links.Linker(root, answers) if answers is not None else None
+    if "links" in wanted:
+        values["links"] = None if linker is None else linker.links()
+        values["arp_all"] = links.arp(root, "all")
+        values["namespaces"] = links.namespaces(root)
+    if "routes" in wanted and linker is not None:
+        values["routes"] = linker.routes()
+        values["rules"] = linker.rules()
+    return values
+
+
+def needs_netlink(host_root: str, subsets: Iterable[str]) -> bool:
+    """Whether a collection asks the kernel by netlink, so that the netlink library is needed."""
+    root = Root(host_root)
+    asked = set(subsets)
+    if root.path and root.exists(records.FILE):
+        return False
+    return bool(asked & {"links", "routes", "firewall"}) or (
+        "rdma" in asked and root.exists(rdma_netlink.IB_CORE)
+    )

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The machine, its kernel modules and the options of ib_core. Private to rdma.k8s: it may change any time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import Optional
+
+from ..core.snapshot import HostInfo, ModuleOption
+from .files import Root
+
+MODULE = "ib_core"
+PARAMETER = "/sys/module/ib_core/parameters/netns_mode"
+# Earlier directories win for files of one name; the files of all of them count in the order of their names (S20).
+MODPROBE = (
+    "/etc/modprobe.d",
+    "/run/modprobe.d",
+    "/usr/local/lib/modprobe.d",
+    "/usr/lib/modprobe.d",
+    "/lib/modprobe.d",
+)
+COMMAND_LINE = "/proc/cmdline"
+_LARGE = 8 << 20
+# Modules that the checks ask about (NODE-006, S3, S34, S41), and the drivers of RDMA NICs of other vendors.
+MODULES = (
+    "bnxt_re",
+    "efa",
+    "gdrdrv",
+    "ib_core",
+    "ib_ipoib",
+    "ib_umad",
+    "ib_uverbs",
+    "ionic_rdma",
+    "irdma",
+    "mlx5_core",
+    "mlx5_ib",
+    "nvidia",
+    "nvidia_peermem",
+    "rdma_cm",
+    "rdma_rxe",
+    "rdma_ucm",
+    "siw",
+)
+
+
+def host(root: Root) -> HostInfo:
+    """Names and versions of the machine; what a recorded tree does not hold stays empty."""
+    release = _os_release(root)
+    return HostInfo(
+        hostname=root.value("/proc/sys/kernel/hostname") or (root.read("/etc/hostname") or "").strip(),
+        kernel=root.value("/proc/sys/kernel/osrelease") or "",
+        architecture=root.value("/proc/sys/kernel/arch") or ("" if root.path else os.uname().machine),
+        os=release.get("ID", ""),
+        os_version=release.get("VERSION_ID", ""),
+        boot_id=root.value("/proc/sys/kernel/random/boot_id") or "",
+        boot_time=_boot_time(root),
+    )
+
+
+def _os_release(root: Root) -> dict[str, str]:
+    text = root.read("/etc/os-release") or root.read("/usr/lib/os-release") or ""
+    values = {}
+    for line in text.splitlines():
+        key, found, value = line.partition("=")
+        if found and key in ("ID", "VERSION_ID"):
+            values[key] = value.strip().strip("\"'")
+    return values
+
+
+def _boot_time(root: Root) -> Optional[int]:
+    match = re.search(r"^btime ([0-9]{1,12})$", root.read("/proc/stat", _LARGE) or "", re.MULTILINE)
+    return int(match.group(1)) if match else None
+
+
+def modules(root: Root, release: str) -> dict[str, str]:
+    """Those of :data:`MODULES` that the kernel has: name to ``live``, ``loading``, ``unloading`` or ``builtin``.
+
+    Not loaded is not in the map; when ``/proc/modules`` cannot be read, the errors say so.
+    """
+    text = root.read("/proc/modules", _LARGE)
+    if text is None:
+        root.fail("/proc/modules", "does not exist")
+    found = {}
+    for line in (text or "").splitlines():
+        words = line.split()
+        if len(words) >= 5 and words[0] in MODULES:
+            found[words[0]] = words[4].lower()
+    builtin = _builtin(root, release)
+    for name in MODULES:
+        if name not in found and (name in builtin or root.exists("/sys/module/" + name)):
+            found[name] = "builtin"
+    return found
+
+
+def _builtin(root: Root, release: str) -> set[str]:
+    text = root.read("/lib/modules/%s/modules.builtin" % release, _LARGE) if release else None
+    names = [line.rpartition("/")[2].partition(".")[0] for line in (text or "").splitlines()]
+    return {name.replace("-", "_") for name in names}
+
+
+def module_options(root: Root) -> Optional[tuple[ModuleOption, ...]]:
+    """All settings of options of ib_core in the order in which they count: the last one of an option wins (S20)."""
+    files: dict[str, str] = {}
+    for directory in MODPROBE:
+        for name in root.names(directory) or ():
+            if name.endswith(".conf"):
+                files.setdefault(name, "%s/%s" % (directory, name))
+    options: list[ModuleOption] = []
+    for _name, path in sorted(files.items()):
+        options += _options_of_file(root, path)
+    return tuple(options + _options_of_command_line(root))
+
+
+def _options_of_file(root: Root, path: str) -> list[ModuleOption]:
+    text = root.read(path, 1 << 20)
+    found = []
+    for number, line in _logical_lines(text or ""):
+        words = line.split(None, 2)
+        if len(words) == 3 and words[0] == "options" and words[1].replace("-", "_") == MODULE:
+            for option, value in _settings(words[2]):
+                found.append(ModuleOption(path, option, value, number, root.modified(path)))
+    return found
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """Lines with their number; a backslash at the end joins a line with the next one; comments are left out."""
+    lines = []
+    joined, first = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        first = first or number
+        if line.endswith("\\"):
+            joined += line[:-1]
+            continue
+        lines.append((first, (joined + line).strip()))
+        joined, first = "", 0
+    if joined:
+        lines.append((first, joined.strip()))
+    return [(number, line) for number, line in lines if line and not line.startswith("#")]
+
+
+def _settings(text: str) -> list[tuple[str, str]]:
+    """Words ``option=value``; an option without a value is on (``Y``), as the kernel takes it for a bool."""
+    settings = []
+    for word in _words(text):
+        option, found, value = word.partition("=")
+        settings.append((option.replace("-", "_"), value if found else "Y"))
+    return settings
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text, posix=True)
+    except ValueError:  # an open quote
+        return text.split()
+
+
+def _options_of_command_line(root: Root) -> list[ModuleOption]:
+    text = root.read(COMMAND_LINE)
+    if text is None:
+        root.fail(COMMAND_LINE, "does not exist")
+    found = []
+    for option, value in _settings(text or ""):
+        module, dot, name = option.partition(".")
+        if dot and module == MODULE:
+            found.append(ModuleOption(COMMAND_LINE, name, value))
+    return found

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files of the Oracle Cloud Agent (F51-F58). Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Optional
+
+from ..core.snapshot import Oca
+from .files import Root, reason_of
+
+DIRECTORY = "/etc/oracle-cloud-agent/plugins/oci-hpc/oci-hpc-configure"
+NETWORK = DIRECTORY + "/rdma_network.json"
+FEATURES = DIRECTORY + "/rdma_features_enable.json"
+STATE = "/var/run/oci-hpc/oci-hpc-rdma-configure.json"
+SNAP = "/snap/oracle-cloud-agent/current/meta/snap.yaml"
+
+_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s+', re.DOTALL)
+
+
+def read(root: Root) -> Oca:
+    """The files as text, white space between the JSON tokens left out."""
+    directory = _directory(root)
+    known = directory != "unreadable"
+    times = [time for time in (root.modified(NETWORK), root.modified(FEATURES)) if time is not None]
+    return Oca(
+        directory=directory,
+        rdma_network=_file(root, NETWORK) if known else None,
+        rdma_features_enable=_file(root, FEATURES) if known else None,
+        configure_state=_file(root, STATE),
+        agent_version=_snap_version(root),
+        modified=max(times) if times else None,
+    )
+
+
+def _directory(root: Root) -> str:
+    try:
+        os.listdir(root.real(DIRECTORY))
+    except FileNotFoundError:
+        return "absent"
+    except OSError as error:
+        root.fail(DIRECTORY, reason_of(error))
+        return "unreadable"
+    return "present"
+
+
+def _file(root: Root, path: str) -> Optional[str]:
+    failed = len(root.errors)
+    text = root.read(path)
+    if text is None:
+        return None if len(root.errors) > failed else ""
+    return squeeze(text)
+
+
+def squeeze(text: str) -> str:
+    """JSON text without the white space between its tokens; other text may lose white space outside of quotes."""
+    return _SPACE.sub(lambda match: match.group(1) or "", text)
+
+
+def _snap_version(root: Root) -> Optional[str]:
+    """The version of the agent where it is a snap (F57); elsewhere no file tells it."""
+    match = re.search(
+        r"^version:\s*['\"]?([0-9A-Za-z.+~-]{1,40})['\"]?\s*$", root.read(SNAP) or "", re.MULTILINE
+    )
+    return match.group(1) if match else None

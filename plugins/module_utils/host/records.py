@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What netlink tells, as plain records. Private to rdma.k8s: it may change with any release.
+
+The live readers make these records from the kernel's answers, and a recorded tree holds them in ``netlink.json`` (see
+:func:`load`). Numbers are those of the kernel's interfaces, so that what they mean is decided in one place.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ..core import codec
+from ..core.errors import RdmaError
+from .files import Root
+
+FILE = "/netlink.json"
+LIMIT = 64 << 20
+
+
+@dataclass(frozen=True)
+class LinkRecord:
+    """RTM_NEWLINK: ``parent`` is IFLA_LINK, ``elsewhere`` says that it counts in another network namespace."""
+
+    index: int = codec.integer()
+    name: str = codec.text()
+    arphrd: int = codec.integer(1)
+    flags: int = codec.integer(0)
+    kind: str = codec.text("")
+    mac: str = codec.text("")
+    mtu: Optional[int] = codec.integer(None)
+    operstate: str = codec.text("")
+    master: int = codec.integer(0)
+    parent: int = codec.integer(0)
+    elsewhere: bool = codec.boolean(False)
+
+
+@dataclass(frozen=True)
+class AddressRecord:
+    """RTM_NEWADDR: the local address with its prefix length, ``link`` is the interface's index."""
+
+    link: int = codec.integer()
+    address: str = codec.text()
+    length: int = codec.integer()
+
+
+@dataclass(frozen=True)
+class RouteRecord:
+    """RTM_NEWROUTE, one record for each next hop; an empty ``dst`` with length 0 is the default route."""
+
+    family: int = codec.integer()
+    dst: str = codec.text("")
+    length: int = codec.integer(0)
+    type: int = codec.integer(1)
+    table: int = codec.integer(254)
+    link: int = codec.integer(0)
+    gateway: str = codec.text("")
+    source: str = codec.text("")
+    scope: int = codec.integer(0)
+    protocol: int = codec.integer(0)
+    metric: int = codec.integer(0)
+
+
+@dataclass(frozen=True)
+class RuleRecord:
+    """RTM_NEWRULE; ``selectors`` holds the further conditions as iproute2 words them (``iif eth0``)."""
+
+    family: int = codec.integer()
+    priority: int = codec.integer(0)
+    source: str = codec.text("")
+    length: int = codec.integer(0)
+    table: int = codec.integer(0)
+    action: int = codec.integer(1)
+    selectors: str = codec.text("")
+
+
+@dataclass(frozen=True)
+class PortRecord:
+    """RDMA_NLDEV_CMD_PORT_GET: ``netdev`` is RDMA_NLDEV_ATTR_NDEV_NAME, states as in S29."""
+
+    device: str = codec.text()
+    port: int = codec.integer()
+    netdev: str = codec.text("")
+    state: int = codec.integer(0)
+    phys_state: int = codec.integer(0)
+
+
+@dataclass(frozen=True)
+class RdmaRecord:
+    """RDMA_NLDEV_CMD_SYS_GET (S11, S12: netns mode 0 exclusive, 1 shared) and the ports of all devices."""
+
+    netns_mode: Optional[int] = codec.integer(None)
+    copy_on_fork: Optional[int] = codec.integer(None)
+    ports: tuple[PortRecord, ...] = codec.items(PortRecord)
+
+
+@dataclass(frozen=True)
+class RtnetlinkRecord:
+    """The answers of rtnetlink; a part that was not asked for is empty."""
+
+    links: tuple[LinkRecord, ...] = codec.items(LinkRecord)
+    addresses: tuple[AddressRecord, ...] = codec.items(AddressRecord)
+    routes: tuple[RouteRecord, ...] = codec.items(RouteRecord)
+    rules: tuple[RuleRecord, ...] = codec.items(RuleRecord)
+
+
+def load(root: Root) -> Optional[dict[str, Any]]:
+    """The content of ``netlink.json`` in the root of a recorded tree; ``None`` when there is no such file.
+
+    The file is one object with the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`) and
+    ``nftables``. A value ``{"error": "text"}`` says that this source could not be read, a missing key that it was not
+    recorded. Malformed content is an error of the source, not an exception.
+    """
+    if not root.path or not root.exists(FILE):
+        return None
+    text = root.read(FILE, LIMIT)
+    if text is None:
+        return {}
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        root.fail(FILE, "not JSON: %s" % error)
+        return {}
+    if not isinstance(document, dict):
+        root.fail(FILE, "not a JSON object")
+        return {}
+    return document
+
+
+def part(root: Root, document: dict[str, Any], key: str, source: str, cls: Any) -> Any:
+    """The record of one source of a recorded tree, or ``None`` with the reason among the errors."""
+    value = document.get(key)
+    if value is None:
+        root.fail(source, "not recorded")
+        return None
+    if isinstance(value, dict) and "error" in value:
+        root.fail(source, str(value["error"])[:200])
+        return None
+    try:
+        return codec.decode(cls, value, "%s:%s" % (FILE[1:], key))
+    except RdmaError as error:
+        root.fail(source, error.message)
+        return None
