@@ -76,8 +76,9 @@ class ModuleOption:
 class PciFunction:
     """A PCI function of class 02 (network): ``pci_class`` such as ``0200`` (Ethernet) or ``0207`` (InfiniBand).
 
-    JSON form: ``0000:0c:00.0 15b3:1021 0200 mlx5_core 0``: address, vendor:device, class, driver and NUMA node, with ``-``
-    where no driver is bound or the node is not known.
+    JSON form: ``0000:0c:00.0 15b3:1021 0200 mlx5_core 0``: address, vendor:device, class, driver and NUMA node, with
+    ``-`` where no driver is bound or the node is not known. Then ``vf-of ADDRESS`` for a virtual function,
+    ``vfs N/TOTAL`` for a physical one that has some (S43: TOTAL is ``sriov_totalvfs``).
     """
 
     address: str
@@ -85,18 +86,35 @@ class PciFunction:
     pci_class: str = ""
     driver: str = ""
     numa: Optional[int] = None
+    vf_of: str = ""
+    vfs: int = 0
+    total_vfs: int = 0
 
     @classmethod
     def parse(cls, value: str, where: str = "pci") -> PciFunction:
         words = value.split(" ")
-        if len(words) != 5 or not (words[4] == "-" or words[4].isdecimal()):
-            raise codec.malformed(where, "'ADDRESS VENDOR:DEVICE CLASS DRIVER NUMA'", value)
+        known = len(words) in (5, 7) and (words[4] == "-" or words[4].isdecimal())
+        vfs = words[6].split("/") if words[5:6] == ["vfs"] else ["0", "0"]
+        if (
+            not known
+            or words[5:6] not in ([], ["vf-of"], ["vfs"])
+            or [n.isdecimal() for n in vfs] != [True, True]
+        ):
+            expected = "'ADDRESS VENDOR:DEVICE CLASS DRIVER NUMA [vf-of ADDRESS | vfs N/TOTAL]'"
+            raise codec.malformed(where, expected, value)
         numa = None if words[4] == "-" else int(words[4])
-        return cls(words[0], words[1], words[2], "" if words[3] == "-" else words[3], numa)
+        vf_of = words[6] if words[5:6] == ["vf-of"] else ""
+        driver = "" if words[3] == "-" else words[3]
+        return cls(words[0], words[1], words[2], driver, numa, vf_of, int(vfs[0]), int(vfs[1]))
 
     def __str__(self) -> str:
         numa = "-" if self.numa is None else str(self.numa)
-        return " ".join([self.address, self.id, self.pci_class, self.driver or "-", numa])
+        words = [self.address, self.id, self.pci_class, self.driver or "-", numa]
+        if self.vf_of:
+            words += ["vf-of", self.vf_of]
+        elif self.vfs:
+            words += ["vfs", "%d/%d" % (self.vfs, self.total_vfs)]
+        return " ".join(words)
 
 
 @dataclass(frozen=True)
@@ -214,8 +232,9 @@ _ROUTE_WORDS = ("type", "dev", "table", "via", "src", "scope", "proto", "metric"
 class Route:
     """A route of any table. JSON form: words as iproute2 prints them, ``10.208.0.0/12 dev rdma15 table 115 src ADDR``.
 
-    Left out when they have their usual value: type ``unicast``, table 254 (main), scope (``link`` without a gateway,
-    ``global`` with one), ``proto``, ``metric``.
+    ``dst`` is ``default`` for IPv4 and ``::/0`` for IPv6; a host route has no length. Left out when they have their usual
+    value: type ``unicast``, table 254 (main), scope (``link`` without a gateway, ``global`` with one; always for IPv6),
+    ``proto`` (``kernel``, ``boot``, ``static``), ``metric`` 0. One row for each next hop.
     """
 
     dst: str
@@ -333,8 +352,10 @@ class NodeSnapshot:
     errors: tuple[ReadError, ...] = codec.items(ReadError)
     rdma: RdmaSystem = codec.item(RdmaSystem, RdmaSystem())
     module_options: Optional[tuple[ModuleOption, ...]] = codec.items(ModuleOption, None)
-    modules: dict[str, str] = codec.text_map()
-    char_devices: Optional[tuple[str, ...]] = codec.texts(None)  # of /dev/infiniband, all but the uverbs files
+    modules: dict[str, str] = (
+        codec.text_map()
+    )  # name to live, loading, unloading or builtin; only those of interest
+    char_devices: Optional[tuple[str, ...]] = codec.texts(None)  # /dev/infiniband without the uverbs files
     pci: Optional[tuple[PciFunction, ...]] = codec.rows(PciFunction, None)
     links: Optional[tuple[Link, ...]] = codec.items(Link, None)
     arp_all: Optional[Arp] = codec.row(Arp)

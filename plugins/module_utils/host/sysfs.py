@@ -252,6 +252,14 @@ def _function(root: Root, name: str) -> list[PciFunction]:
             id="%s:%s" % (vendor[2:], device[2:]),
             pci_class=code[2:6],
             driver=root.link(base + "/driver"),
-            numa=int(numa) if numa is not None and numa.isascii() and numa.isdecimal() else None,
+            numa=_count(numa),
+            vf_of=root.link(base + "/physfn"),
+            vfs=_count(root.value(base + "/sriov_numvfs")) or 0,
+            total_vfs=_count(root.value(base + "/sriov_totalvfs")) or 0,
         )
     ]
+
+
+def _count(text: Optional[str]) -> Optional[int]:
+    """A number of sysfs; ``None`` for what is not there, not a number, or -1 (no NUMA node)."""
+    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 10 else None
