@@ -39,6 +39,16 @@ options:
       - When it holds a file C(netlink.json), it is a recorded tree and the answers of netlink come from that file.
     type: path
     default: /
+  imds_url:
+    description:
+      - Base URL of the metadata service, with a literal link-local or loopback address.
+      - Without it the service of Oracle Cloud at V(http://169.254.169.254/opc/v2) is asked. For a recorded tree its file
+        C(imds.json) is read instead.
+    type: str
+  imds_timeout:
+    description: Limit of each request to the metadata service in seconds.
+    type: float
+    default: 5
   layout:
     description:
       - V(readable) writes lists of objects, V(compact) writes them as tables with each key only once, for the way to
@@ -92,6 +102,8 @@ def main() -> None:
                 "default": list(SUBSETS),
             },
             "host_root": {"type": "path", "default": "/"},
+            "imds_url": {"type": "str"},
+            "imds_timeout": {"type": "float", "default": 5},
             "layout": {"type": "str", "choices": ["readable", "compact"], "default": "readable"},
         },
         supports_check_mode=True,
@@ -99,7 +111,14 @@ def main() -> None:
     options = module.params
 
     def act() -> dict:
-        snapshot = collect(options["name"] or "", options["host_root"], options["subsets"], version=VERSION)
+        snapshot = collect(
+            options["name"] or "",
+            options["host_root"],
+            options["subsets"],
+            imds_url=options["imds_url"] or "",
+            imds_timeout=options["imds_timeout"],
+            version=VERSION,
+        )
         return {"snapshot": snapshot.to_dict(compact=options["layout"] == "compact")}
 
     needed = needs_netlink(options["host_root"], options["subsets"])

@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from ..core.errors import RdmaError
 from ..core.snapshot import SUBSETS, Collector, NodeSnapshot, RdmaSystem
-from . import kernel, links, oca, rdma_netlink, records, rtnetlink, sysfs
+from . import imds, kernel, links, oca, rdma_netlink, records, rtnetlink, sysfs
 from .files import Root
 
 _MODES = {0: "exclusive", 1: "shared"}  # S12
@@ -23,6 +23,9 @@ def collect(
     name: str = "",
     host_root: str = "/",
     subsets: Iterable[str] = SUBSETS,
+    *,
+    imds_url: str = "",
+    imds_timeout: float = imds.TIMEOUT,
     version: str = "",
 ) -> NodeSnapshot:
     """Read what the node tells. A source that cannot be read becomes an entry of ``errors``.
@@ -31,7 +34,10 @@ def collect(
     :param host_root: root of the file system of the node. When it holds a file ``netlink.json``, the answers of netlink
         come from there and nothing of the running kernel is asked; else the running kernel is the node's.
     :param subsets: names of :data:`SUBSETS`.
-    :raises RdmaError: ``subset_unknown``, ``host_root_missing`` or ``library_missing``.
+    :param imds_url: base URL of the metadata service; empty: its own address (a recorded tree: its file ``imds.json``).
+    :param imds_timeout: limit of each request to it in seconds.
+    :param version: version of the collection, for the snapshot.
+    :raises RdmaError: ``subset_unknown``, ``host_root_missing``, ``imds_url_wrong`` or ``library_missing``.
     """
     started = time.monotonic()
     wanted = _wanted(subsets)
@@ -42,7 +48,7 @@ def collect(
             "The root %s of the host is not a directory that can be read, or it is empty." % host_root,
             hint="Give the mount point of the host's file system, or a recorded tree.",
         )
-    recorded = records.load(root)
+    recorded = records.load(root) if records.is_recorded(root) else None
     values: dict[str, Any] = {}
     host = kernel.host(root)
     if "kernel" in wanted:
@@ -54,12 +60,15 @@ def collect(
         values.update(_links(root, recorded, wanted))
     if "pci" in wanted:
         values["pci"] = sysfs.functions(root)
+    if "imds" in wanted:
+        answers = imds.read(root, imds_url, imds_timeout)
+        values["imds"] = answers.documents
     if "oca" in wanted:
-        values["oca"] = oca.read(root)
+        values["oca"] = oca.read(root, answers.plugins if "imds" in wanted else None)
     return NodeSnapshot(
         name=name or host.hostname,
         collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        subsets=tuple([subset for subset in wanted if subset not in ("imds", "firewall")]),
+        subsets=tuple([subset for subset in wanted if subset not in ("firewall",)]),
         collector=Collector(
             version=version,
             python=platform.python_version(),
@@ -128,7 +137,7 @@ def needs_netlink(host_root: str, subsets: Iterable[str]) -> bool:
     """Whether a collection asks the kernel by netlink, so that the netlink library is needed."""
     root = Root(host_root)
     asked = set(subsets)
-    if root.path and root.exists(records.FILE):
+    if records.is_recorded(root):
         return False
     return bool(asked & {"links", "routes", "firewall"}) or (
         "rdma" in asked and root.exists(rdma_netlink.IB_CORE)

@@ -54,6 +54,7 @@ class Linker:
         self.root = root
         self.answers = answers
         self.names = {link.index: link.name for link in answers.links}
+        self.kinds = {link.index: link.kind for link in answers.links}
         self.addresses: dict[int, list[str]] = {}
         for entry in answers.addresses:
             if _ADDRESS.fullmatch(entry.address) and not _is_loopback(entry.address):
@@ -70,11 +71,9 @@ class Linker:
         for link in self.answers.links:
             if link.index in kept:
                 kept.update([link.master, 0 if link.elsewhere else link.parent])
-        kept.update([route.link for route in self.answers.routes if self._kind(route.link) != "veth"])
+        used = {route.link for route in self.answers.routes if route.type == _UNICAST}
+        kept.update([index for index in used if self.kinds.get(index) != "veth"])
         return tuple([self._link(link) for link in self.answers.links if link.index in kept])
-
-    def _kind(self, index: int) -> str:
-        return next((link.kind for link in self.answers.links if link.index == index), "")
 
     def _tells(self, link: LinkRecord) -> bool:
         addresses = self.addresses.get(link.index, [])

@@ -10,6 +10,7 @@ import os
 import re
 from typing import Optional
 
+from ..core import redact
 from ..core.snapshot import Oca
 from .files import Root, reason_of
 
@@ -22,8 +23,11 @@ SNAP = "/snap/oracle-cloud-agent/current/meta/snap.yaml"
 _SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s+', re.DOTALL)
 
 
-def read(root: Root) -> Oca:
-    """The files as text, white space between the JSON tokens left out."""
+def read(root: Root, plugins: Optional[dict[str, str]] = None) -> Oca:
+    """The files as text, white space between the JSON tokens left out, identifiers and secrets shortened.
+
+    :param plugins: states of the agent's plugins (F58), which no file of the node tells but the metadata service.
+    """
     directory = _directory(root)
     known = directory != "unreadable"
     times = [time for time in (root.modified(NETWORK), root.modified(FEATURES)) if time is not None]
@@ -33,6 +37,7 @@ def read(root: Root) -> Oca:
         rdma_features_enable=_file(root, FEATURES) if known else None,
         configure_state=_file(root, STATE),
         agent_version=_snap_version(root),
+        plugins=plugins,
         modified=max(times) if times else None,
     )
 
@@ -53,7 +58,7 @@ def _file(root: Root, path: str) -> Optional[str]:
     text = root.read(path)
     if text is None:
         return None if len(root.errors) > failed else ""
-    return squeeze(text)
+    return redact.shortened(squeeze(text))
 
 
 def squeeze(text: str) -> str:

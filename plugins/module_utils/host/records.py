@@ -10,11 +10,10 @@ The live readers make these records from the kernel's answers, and a recorded tr
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from ..core import codec
+from ..core import codec, json_text
 from ..core.errors import RdmaError
 from .files import Root
 
@@ -108,25 +107,30 @@ class RtnetlinkRecord:
     rules: tuple[RuleRecord, ...] = codec.items(RuleRecord)
 
 
-def load(root: Root) -> Optional[dict[str, Any]]:
-    """The content of ``netlink.json`` in the root of a recorded tree; ``None`` when there is no such file.
+def is_recorded(root: Root) -> bool:
+    """Whether the root holds the recorded answers of a node, so that nothing of the running system may be asked."""
+    return bool(root.path) and root.exists(FILE)
 
-    The file is one object with the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`) and
+
+def load(root: Root, path: str = FILE) -> Optional[dict[str, Any]]:
+    """The object in a JSON file of a recorded tree; ``None`` when there is no such file.
+
+    ``netlink.json`` has the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`) and
     ``nftables``. A value ``{"error": "text"}`` says that this source could not be read, a missing key that it was not
     recorded. Malformed content is an error of the source, not an exception.
     """
-    if not root.path or not root.exists(FILE):
+    if not root.path or not root.exists(path):
         return None
-    text = root.read(FILE, LIMIT)
+    text = root.read(path, LIMIT)
     if text is None:
         return {}
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        root.fail(FILE, "not JSON: %s" % error)
+        document = json_text.loads(text)
+    except ValueError as error:
+        root.fail(path, "not JSON: %s" % str(error)[:200])
         return {}
     if not isinstance(document, dict):
-        root.fail(FILE, "not a JSON object")
+        root.fail(path, "not a JSON object")
         return {}
     return document
 
