@@ -10,8 +10,20 @@ from typing import Any, Callable
 from compare import Unjudgeable, as_json, detail_differences, differences, names
 from rdma_k8s.core.errors import RdmaError
 from rdma_k8s.core.net import parse_address, parse_prefix
-from rdma_k8s.core.oke import addressing, child_range
+from rdma_k8s.core.oke import (
+    addressing,
+    child_range,
+    conflicts,
+    imds,
+    layout,
+    nics,
+    oca,
+    options,
+    pod_state,
+    profile,
+)
 from rdma_k8s.core.oke.constants import DEFAULT_CHILD_RANGE, DEFAULT_OCA_NETWORK
+from rdma_k8s.core.snapshot import Route
 
 OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
 
@@ -47,6 +59,46 @@ def child_range_of(given: dict[str, Any]) -> Any:
 def vnic_object(vnic: Any) -> Any:
     """A VNIC as the schema writes it."""
     return None if vnic is None else {"ip": str(vnic.address), "subnet": str(vnic.subnet)}
+
+
+def interface_of(name: str, value: dict[str, Any]) -> Any:
+    """One entry of the type `interfaces`."""
+    return nics.Interface(
+        name,
+        value["arphrd"],
+        nics.addresses_of(value["addresses"]),
+        value.get("arp_ignore"),
+        value.get("arp_announce"),
+    )
+
+
+def interfaces_of(value: dict[str, Any]) -> dict[str, Any]:
+    """The type `interfaces`."""
+    return {name: interface_of(name, entry) for name, entry in value.items()}
+
+
+def device_of(value: dict[str, Any]) -> Any:
+    """The type `device`."""
+    return nics.Device(
+        value["pci_address"],
+        value["mac"],
+        None if value["net"] is None else tuple(value["net"]),
+        tuple(nics.RdmaDevice(entry["name"], tuple(entry["link_layers"])) for entry in value["infiniband"] or ()),
+    )
+
+
+def routes_of(value: Any) -> Any:
+    """The type `host_routes`."""
+    if value is None:
+        return None
+    return [Route(entry["dst"], type=entry.get("type") or "unicast") for entry in value]
+
+
+def metadata_of(value: Any) -> Any:
+    """The type `metadata`."""
+    if value is None:
+        return None
+    return imds.Metadata(fabric=imds.parse_fabric(value["fabric"]), vnic=vnic_of(value["vnic"]))
 
 
 # --- addresses
@@ -119,6 +171,206 @@ def range_for_16_nics(given: dict[str, Any]) -> dict[str, Any]:
 @operation("subnet_prefix_len", "child_prefix_len")
 def range_capacity(given: dict[str, Any]) -> dict[str, Any]:
     return child_range.capacity(given["subnet_prefix_len"], given["child_prefix_len"]).__dict__
+
+
+@operation("child_range", "vnics", "host_routes", "kubernetes_service_host")
+def check_conflicts(given: dict[str, Any]) -> dict[str, Any]:
+    conflicts.check(
+        parse_prefix(given["child_range"]),
+        given["vnics"],
+        routes_of(given["host_routes"]),
+        given["kubernetes_service_host"],
+    )
+    return {"ok": True}
+
+
+# --- files of the agent
+
+
+@operation("content")
+def parse_oca_network(given: dict[str, Any]) -> dict[str, Any]:
+    return {"oca_network": str(oca.parse_network(given["content"]))}
+
+
+@operation("content")
+def parse_oca_features(given: dict[str, Any]) -> dict[str, Any]:
+    return {"address_mode": oca.parse_features(given["content"])}
+
+
+@operation("rdma_network_json", "rdma_features_enable_json")
+def load_oca_config(given: dict[str, Any]) -> dict[str, Any]:
+    config = oca.load(given["rdma_network_json"], given["rdma_features_enable_json"])
+    return {
+        "oca_network": str(config.network),
+        "address_mode": config.address_mode,
+        "warnings": [warning.code for warning in config.warnings],
+    }
+
+
+# --- metadata
+
+
+@operation("host", "instance")
+def imds_attributes(given: dict[str, Any]) -> dict[str, Any]:
+    metadata, _errors = imds.read(given["host"], given["instance"])
+    return {"attributes": imds.attributes(metadata, parse_prefix(child_range_of(given)))}
+
+
+METADATA = {
+    "hpcIslandId": "hpc_island_id",
+    "networkBlockId": "network_block_id",
+    "localBlockId": "local_block_id",
+    "rackId": "rack_id",
+    "gpuMemoryFabricId": "gpu_memory_fabric_id",
+    "shape": "shape",
+}
+
+
+@operation("current", "next")
+def merge_metadata(given: dict[str, Any]) -> dict[str, Any]:
+    current, new = [whole_metadata_of(given[key]) for key in ("current", "next")]
+    merged = imds.merge(current, new)
+    fabric = None if merged.fabric is None else vars(merged.fabric)
+    texts = {key: getattr(merged, name) for key, name in METADATA.items()}
+    return {"merged": {**texts, "rdmaFabric": fabric, "primaryVnic": vnic_object(merged.vnic)}}
+
+
+def whole_metadata_of(value: Any) -> Any:
+    """The metadata of `merge_metadata`."""
+    if value is None:
+        return None
+    texts = {name: value[key] for key, name in METADATA.items()}
+    return imds.Metadata(
+        **texts, fabric=imds.parse_fabric(value["rdmaFabric"]), vnic=vnic_of(value["primaryVnic"])
+    )
+
+
+@operation("value")
+def ocid_suffix(given: dict[str, Any]) -> dict[str, Any]:
+    return {"suffix": imds.ocid_suffix(given["value"])}
+
+
+@operation("vnics")
+def parse_primary_vnic(given: dict[str, Any]) -> dict[str, Any]:
+    return {"vnic": vnic_object(imds.parse_primary_vnic(given["vnics"]))}
+
+
+@operation("vnics")
+def parse_vnic_subnets(given: dict[str, Any]) -> dict[str, Any]:
+    return {"subnets": [str(subnet) for subnet in imds.parse_vnic_subnets(given["vnics"])]}
+
+
+# --- NICs
+
+
+@operation("claim_arp_ignore", "claim_arp_announce", "sysctl_arp_ignore", "sysctl_arp_announce")
+def arp_policy(given: dict[str, Any]) -> dict[str, Any]:
+    policy = nics.arp_policy(
+        given["claim_arp_ignore"],
+        given["claim_arp_announce"],
+        given["sysctl_arp_ignore"],
+        given["sysctl_arp_announce"],
+    )
+    return dict(vars(policy))
+
+
+@operation("content")
+def netns_mode(given: dict[str, Any]) -> dict[str, Any]:
+    return {"mode": nics.netns_mode(given["content"])}
+
+
+@operation("name")
+def nic_index_of_name(given: dict[str, Any]) -> dict[str, Any]:
+    return {"nic_index": nics.nic_index_of_name(given["name"])}
+
+
+@operation("interfaces")
+def identify_rdma_nics(given: dict[str, Any]) -> dict[str, Any]:
+    found = nics.identify(interfaces_of(given["interfaces"]), parse_prefix(oca_network_of(given)))
+    return {"address_fallback": found.address_fallback, "rdma_nics": list(found.rdma_nics)}
+
+
+@operation("device", "netns_mode")
+def native_ib_guard(given: dict[str, Any]) -> dict[str, Any]:
+    return {"native_infiniband": nics.guard_native_infiniband(device_of(given["device"]), given["netns_mode"])}
+
+
+@operation()
+def device_name(given: dict[str, Any]) -> dict[str, Any]:
+    return {"name": nics.device_name(given.get("pci_address") or "", given.get("if_name") or "")}
+
+
+@operation("interface", "addresses", "expected")
+def check_parent_address(given: dict[str, Any]) -> dict[str, Any]:
+    interface = nics.Interface(given["interface"], addresses=nics.addresses_of(given["addresses"]))
+    layout.check_parent_address(interface, parse_address(given["expected"]))
+    return {"ok": True}
+
+
+@operation("interfaces", "vnic")
+def check_layout(given: dict[str, Any]) -> dict[str, Any]:
+    network = parse_prefix(oca_network_of(given))
+    return {"checked": layout.check_layout(interfaces_of(given["interfaces"]), vnic_of(given["vnic"]), network)}
+
+
+# --- claims, options, pods
+
+
+@operation("config")
+def check_claim_request(given: dict[str, Any]) -> dict[str, Any]:
+    profile.check_claim(profile.parse_claim(given["config"]))
+    return {"ok": True}
+
+
+@operation(
+    "config",
+    "device",
+    "netns_mode",
+    "metadata",
+    "oca",
+    "interfaces",
+    "vnics",
+    "host_routes",
+    "kubernetes_service_host",
+)
+def resolve_profile(given: dict[str, Any]) -> dict[str, Any]:
+    node = profile.Node(
+        interfaces=interfaces_of(given["interfaces"]),
+        netns_mode=given["netns_mode"],
+        metadata=metadata_of(given["metadata"]),
+        oca=oca.OcaConfig(
+            parse_prefix(given["oca"].get("network") or str(DEFAULT_OCA_NETWORK)), given["oca"]["address_mode"]
+        ),
+        child_range=child_range_of(given),
+        vnics=given["vnics"],
+        host_routes=routes_of(given["host_routes"]),
+        service_host=given["kubernetes_service_host"],
+    )
+    found = profile.resolve(profile.parse_claim(given["config"]), device_of(given["device"]), node)
+    if found.network_config is None:
+        return {"network_config": None, "reason": found.reason}
+    return {"network_config": found.network_config.to_dict()}
+
+
+@operation("flags", "hint", "discovered")
+def parse_options(given: dict[str, Any]) -> dict[str, Any]:
+    found = options.parse(given["flags"], given["hint"], given["discovered"])
+    chosen = None if found.child_range is None else str(found.child_range)
+    return {"child_range": chosen, "ignored": found.ignored}
+
+
+@operation("if_name", "nic_index", "child", "child_range", "addr_json", "route_json", "rule_json")
+def pod_ip_state(given: dict[str, Any]) -> dict[str, Any]:
+    found = pod_state.problems(
+        given["if_name"],
+        given["nic_index"],
+        parse_address(given["child"]),
+        parse_prefix(given["child_range"]),
+        given["addr_json"],
+        given["route_json"],
+        given["rule_json"],
+    )
+    return {"problems": [problem.kind for problem in found]}
 
 
 # --- the family of files
