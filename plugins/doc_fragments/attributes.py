@@ -48,3 +48,30 @@ attributes:
     description: Supports being used with the C(async) keyword.
     support: none
 """
+
+    # For a module that works on the controller and changes no node.
+    CONTROLLER = r"""
+options: {}
+attributes:
+  action:
+    description: Has a corresponding action plugin, so that the work is done on the controller.
+    support: full
+  check_mode:
+    description: Can run in C(check_mode) and return the result that it would return without it.
+    support: full
+  diff_mode:
+    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
+    support: none
+    details: No node is changed.
+  idempotent:
+    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
+      nothing changed.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: none
+  platform:
+    description: Systems that this can run on.
+    support: full
+    platforms: all
+"""

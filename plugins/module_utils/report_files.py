@@ -85,8 +85,10 @@ def write_reports(
     return write_files(directory, stream(document, formats, expected_interval), dry_run)
 
 
-def write_files(directory: str, files: Mapping[str, Iterable[str]], dry_run: bool = False) -> list[Written]:
-    """Write several text files, mode 0644, of which the pieces are given by file name. See :func:`write_reports`."""
+def write_files(
+    directory: str, files: Mapping[str, Iterable[str]], dry_run: bool = False, mode: int = 0o644
+) -> list[Written]:
+    """Write several text files, of which the pieces are given by file name. See :func:`write_reports`."""
     prepared: list[tuple[str, str, Written]] = []
     path = directory
     try:
@@ -97,7 +99,7 @@ def write_files(directory: str, files: Mapping[str, Iterable[str]], dry_run: boo
             path = os.path.join(directory, name)
             temporary = "" if dry_run else _temporary(directory, name)
             prepared.append((temporary, path, Written(path, False, 0)))
-            digest, size = _write(temporary, pieces)
+            digest, size = _write(temporary, pieces, mode)
             prepared[-1] = (temporary, path, Written(path, digest != _digest(path), size))
         for number, (temporary, path, written) in enumerate(prepared):
             if written.changed and temporary:
@@ -126,7 +128,7 @@ def _temporary(directory: str, name: str) -> str:
     return temporary
 
 
-def _write(temporary: str, pieces: Iterable[str]) -> tuple[bytes, int]:
+def _write(temporary: str, pieces: Iterable[str], mode: int) -> tuple[bytes, int]:
     """Write the pieces to the file, or to none when its name is empty; return their SHA-256 and size in bytes."""
     digest, size = hashlib.sha256(), 0
     with open(temporary or os.devnull, "wb", buffering=1 << 16) as file:
@@ -137,7 +139,7 @@ def _write(temporary: str, pieces: Iterable[str]) -> tuple[bytes, int]:
             file.write(data)
         if temporary:
             file.flush()
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
     return digest.digest(), size
 

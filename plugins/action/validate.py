@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Judge all snapshots on the controller, in one call; no connection to any node."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.color import ANSIBLE_COLOR
+
+from ansible_collections.rdma.k8s.plugins.module_utils import judging, records, report_files
+from ansible_collections.rdma.k8s.plugins.module_utils.core import finding
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, selected
+from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.report import jsonfile, summary
+
+ARGUMENT_SPEC = {
+    "hosts": {"type": "list", "elements": "str"},
+    "variable": {"type": "str", "default": "rdma_k8s_node"},
+    "snapshots": {"type": "path"},
+    "policy": {"type": "dict", "default": {}},
+    "policy_file": {"type": "path"},
+    "input_only": {"type": "bool", "default": False},
+    "dest": {"type": "path"},
+    "record": {"type": "path"},
+    "threshold": {"type": "str", "default": "error", "choices": list(finding.SEVERITIES)},
+    "strict": {"type": "bool", "default": False},
+    "show": {"type": "bool", "default": True},
+}
+
+
+class ActionModule(ActionBase):
+    """See the documentation of the module of the same name."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _checked, args = self.validate_argument_spec(
+            argument_spec=ARGUMENT_SPEC, mutually_exclusive=[("hosts", "snapshots")]
+        )
+        try:
+            policy = judging.policy_from(args["policy_file"], args["policy"])
+            if args["input_only"]:
+                result.update(changed=False, checks=[check.info.id for check in selected(policy)])
+                return result
+            inputs = self._inputs(args, task_vars or {})
+            document = judging.judge_now(inputs, policy)
+            code = finding.exit_code(document.findings, args["threshold"], args["strict"])
+            result.update(
+                changed=False,
+                exit_code=code,
+                counts=document.counts(),
+                summary=summary.render(document).splitlines(),
+                nodes=len(document.nodes),
+            )
+            if args["record"]:
+                result["recorded"] = records.save(args["record"], inputs)
+            if args["dest"]:
+                directory, name = os.path.split(args["dest"])
+                report_files.write_files(directory or ".", {name: jsonfile.chunks(document)})
+                result["dest"] = args["dest"]
+        except RdmaError as error:
+            raise AnsibleActionFail(str(error), result={"code": error.code}) from error
+        if args["show"]:
+            self._display.display(summary.render(document, colour=ANSIBLE_COLOR))
+        return result
+
+    def _inputs(self, args: dict[str, Any], task_vars: dict[str, Any]) -> list[NodeInput]:
+        if args["snapshots"]:
+            return records.load(args["snapshots"])
+        hosts = args["hosts"] if args["hosts"] is not None else task_vars.get("ansible_play_hosts_all", [])
+        hostvars = task_vars["hostvars"]
+        return [self._input_of(str(host), hostvars.raw_get(host), args["variable"]) for host in hosts]
+
+    def _input_of(self, host: str, variables: Any, variable: str) -> NodeInput:
+        gathered = variables.get(variable)
+        if not isinstance(gathered, dict):
+            return NodeInput(host, reason="Nothing was gathered from this node (no variable %s)." % variable)
+        if not gathered.get("snapshot"):
+            reason = str(gathered.get("msg") or "The node gave no snapshot.").strip()
+            return NodeInput(host, reason=" ".join(reason.split()))
+        try:
+            node = records.node_input({**judging.plain(gathered["snapshot"]), "name": host}, host)
+        except RdmaError as error:
+            return NodeInput(host, reason=str(error))
+        return NodeInput(
+            host,
+            node.snapshot,
+            child_range=self._text(variables, "rdma_child_range"),
+            network=self._text(variables, "rdma_network"),
+        )
+
+    def _text(self, variables: Any, name: str) -> str:
+        value = variables.get(name)
+        return "" if value is None else str(self._templar.template(value))

@@ -1,0 +1,253 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Judge a fleet: all checks over all snapshots. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Callable, Iterable, Optional, Sequence
+
+from .. import finding as model
+from ..errors import RdmaError
+from ..report.document import NicRow, NodeRow, ResultDocument
+from ..snapshot import NodeSnapshot
+from . import imds, node as node_area, oca, ranges, tool  # noqa: F401 (importing an area registers its checks)
+from .context import Fleet, Node
+from .custom import CompiledCheck, compile_checks
+from .policy import Policy
+from .registry import CATALOGUE, Check, Outcome, unknown
+
+NEEDS = {
+    "module_options": ("/etc/modprobe.d", "kernel"),
+    "char_devices": ("/dev/infiniband", "rdma"),
+    "devices": ("/sys/class/infiniband", "rdma"),
+    "links": ("rtnetlink", "links"),
+    "routes": ("rtnetlink", "routes"),
+    "rules": ("rtnetlink", "routes"),
+    "pci": ("/sys/bus/pci", "pci"),
+    "oca": ("/etc/oracle-cloud-agent", "oca"),
+    "imds": ("imds:", "imds"),
+    "firewall": ("nftables", "firewall"),
+}
+
+
+@dataclass(frozen=True)
+class NodeInput:
+    """One node of the run: its snapshot, or the reason why there is none.
+
+    ``child_range`` and ``network`` are what the inventory says of this node (``rdma_child_range``, ``rdma_network``).
+    """
+
+    name: str
+    snapshot: Optional[NodeSnapshot] = None
+    reason: str = ""
+    child_range: str = ""
+    network: str = ""
+
+
+def judge(
+    inputs: Sequence[NodeInput], policy: Policy, created_at: str, version: str = ""
+) -> ResultDocument:
+    """All selected checks over all nodes.
+
+    :param created_at: time of the judgement, UTC, ``YYYY-MM-DDThh:mm:ssZ``.
+    :param version: version of the collection, for the record.
+    :raises RdmaError: ``node_twice``, ``no_check_selected``, ``expression_invalid``.
+    """
+    _refuse_duplicates(inputs)
+    checks = selected(policy)
+    custom = compile_checks(policy.checks)
+    nodes = [
+        Node(entry.snapshot, policy, entry.child_range, entry.network, created_at)
+        for entry in inputs
+        if entry.snapshot is not None
+    ]
+    fleet = Fleet(nodes, policy)
+    unreachable = {entry.name: entry.reason for entry in inputs if entry.snapshot is None}
+    findings = _findings(checks, custom, fleet, unreachable, created_at[:10])
+    findings = _waive(findings, policy, created_at[:10])
+    document = ResultDocument(
+        created_at=created_at,
+        collection_version=version,
+        target=policy.target,
+        child_range=policy.child_range,
+        exit_code=model.exit_code(findings),
+        checks=tuple([check.info for check in checks] + [check.info for check in custom]),
+        nodes=tuple([_row(entry, fleet_node) for entry, fleet_node in _paired(inputs, nodes)]),
+        findings=tuple(findings),
+        settings=_settings(policy),
+    )
+    return document
+
+
+def selected(policy: Policy) -> list[Check]:
+    """The checks of the catalogue that the policy selects (``only`` and ``skip`` are patterns), in order of their ids.
+
+    :raises RdmaError: ``no_check_selected`` when a pattern matches nothing, or nothing is left.
+    """
+    for pattern in policy.only + policy.skip:
+        if not any([fnmatchcase(check, pattern) for check in CATALOGUE]):
+            raise RdmaError(
+                "no_check_selected",
+                "No check has an id like %r." % pattern,
+                hint="Ids look like RDMA-NODE-001; '*' stands for any text.",
+                pattern=pattern,
+            )
+    chosen = [
+        CATALOGUE[check]
+        for check in sorted(CATALOGUE)
+        if (not policy.only or any([fnmatchcase(check, pattern) for pattern in policy.only]))
+        and not any([fnmatchcase(check, pattern) for pattern in policy.skip])
+    ]
+    if not chosen:
+        raise RdmaError("no_check_selected", "The settings 'only' and 'skip' leave no check.")
+    return chosen
+
+
+def _refuse_duplicates(inputs: Sequence[NodeInput]) -> None:
+    seen: set[str] = set()
+    for entry in inputs:
+        if entry.name in seen:
+            raise RdmaError(
+                "node_twice",
+                "Two snapshots have the node name %r." % entry.name,
+                hint="Keep one snapshot per node; the name is the snapshot's field 'name'.",
+                node=entry.name,
+            )
+        seen.add(entry.name)
+
+
+def _paired(inputs: Sequence[NodeInput], nodes: Sequence[Node]) -> Iterable[tuple[NodeInput, Optional[Node]]]:
+    by_name = {node.name: node for node in nodes}
+    return [(entry, by_name.get(entry.snapshot.name) if entry.snapshot is not None else None) for entry in inputs]
+
+
+def _findings(
+    checks: Sequence[Check],
+    custom: Sequence[CompiledCheck],
+    fleet: Fleet,
+    unreachable: dict[str, str],
+    today: str,
+) -> list[model.Finding]:
+    findings: list[model.Finding] = []
+    for check in checks:
+        if check.scope == "run":
+            continue
+        for name, outcome in _outcomes(check, fleet).items():
+            findings.append(_finding(check.info, name, outcome, check.evidence))
+    for compiled in custom:
+        for node in fleet.nodes:
+            findings.append(_finding(compiled.info, node.name, compiled.run(node), ("snapshot",)))
+    infos = [check.info for check in checks if check.scope != "run"] + [compiled.info for compiled in custom]
+    for name, reason in unreachable.items():
+        lost = unknown(reason or "The node gave no snapshot.")
+        findings += [_finding(info, name, lost, ()) for info in infos]
+    for check in checks:
+        if check.scope == "run":
+            outcome = check.run(fleet, findings, unreachable, today)
+            findings.append(_finding(check.info, model.FLEET, outcome, ()))
+    return findings
+
+
+def _outcomes(check: Check, fleet: Fleet) -> dict[str, Outcome]:
+    missing = {node.name: _what_is_missing(check, node) for node in fleet.nodes}
+    if check.scope == "node":
+        run: Callable[[Node], Outcome] = check.run
+        return {node.name: missing[node.name] or run(node) for node in fleet.nodes}
+    told = Fleet([node for node in fleet.nodes if missing[node.name] is None], fleet.policy)
+    outcomes = check.run(told if len(told.nodes) < len(fleet.nodes) else fleet)
+    return {node.name: missing[node.name] or outcomes[node.name] for node in fleet.nodes}
+
+
+def _what_is_missing(check: Check, node: Node) -> Optional[Outcome]:
+    for field in check.needs:
+        if getattr(node.snapshot, field) is None:
+            return unknown(node.why_not(*NEEDS[field]))
+    return None
+
+
+def _finding(info: model.CheckInfo, node: str, outcome: Outcome, evidence: tuple[str, ...]) -> model.Finding:
+    told = outcome.status in (model.FAIL, model.WARN, model.UNKNOWN)
+    return model.Finding(
+        check=info.id,
+        node=node,
+        status=outcome.status,
+        severity=info.severity,
+        message=outcome.message,
+        expected=outcome.expected,
+        observed=outcome.observed,
+        evidence=(outcome.evidence or evidence) if told else (),
+        details=outcome.details,
+    )
+
+
+def _waive(findings: list[model.Finding], policy: Policy, today: str) -> list[model.Finding]:
+    rules = [rule for rule in policy.waivers if rule.expires >= today]
+    return [_waived(finding, rules) for finding in findings] if rules else findings
+
+
+def _waived(finding: model.Finding, rules: Sequence[Any]) -> model.Finding:
+    if finding.status in (model.PASS, model.SKIP):
+        return finding
+    for rule in rules:
+        if fnmatchcase(finding.check, rule.check) and fnmatchcase(finding.node, rule.node):
+            return _with_waiver(finding, rule.as_waiver())
+    return finding
+
+
+def _with_waiver(finding: model.Finding, waiver: model.Waiver) -> model.Finding:
+    values = dict(finding.__dict__)
+    values["waiver"] = waiver
+    return model.Finding(**values)
+
+
+def _row(entry: NodeInput, node: Optional[Node]) -> NodeRow:
+    if entry.snapshot is None or node is None:
+        return NodeRow(entry.name, False, entry.reason or "The node gave no snapshot.", network=entry.network)
+    canonical = json.dumps(entry.snapshot.to_dict(), sort_keys=True, separators=(",", ":"))
+    return NodeRow(
+        name=entry.name,
+        shape=node.shape_name,
+        network=node.network,
+        fabric=node.fabric,
+        collected_at=entry.snapshot.collected_at,
+        snapshot=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest(),
+        nics=tuple([_nic_row(node, nic, child) for nic, child in node.children]),
+    )
+
+
+def _nic_row(node: Node, nic: Any, child: Any) -> NicRow:
+    addresses = node.addresses_of(nic)
+    inside = node.interfaces[nic.name].oca_address(node.oca_config.network)
+    derived = not isinstance(child, RdmaError)
+    try:
+        index = node.index_of(nic)
+    except RdmaError:
+        index = -1
+    return NicRow(
+        index=index,
+        name=nic.name,
+        device=nic.device.name if nic.device is not None else "",
+        parent=str(child.parent) if derived else "",
+        observed=str(inside or addresses[0]) if addresses else "",
+        child=str(child.child) if derived else "",
+    )
+
+
+def _settings(policy: Policy) -> dict[str, str]:
+    """The settings that a reader of the report needs, as text; what is not set is left out."""
+    settings = {}
+    for name in ("netns_mode", "child_range", "fabric", "mtu", "arp_ignore", "arp_announce", "agent_version", "max_age"):
+        value = getattr(policy, name)
+        if value is not None:
+            settings[name] = str(value)
+    for name in ("vcn_cidrs", "pod_cidrs", "service_cidrs", "peer_cidrs", "only", "skip"):
+        value = getattr(policy, name)
+        if value:
+            settings[name] = ", ".join(value)
+    return settings

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the nodes of a fleet should be like. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Optional
+
+from .. import codec
+from ..errors import RdmaError
+from ..finding import ERROR, SEVERITIES, Waiver
+from ..net import Prefix, parse_prefix
+from ..oke import shapes
+
+TARGETS = ("oke_dranet",)
+NETNS_MODES = ("shared", "exclusive")
+NETWORK_KINDS = ("vcn_cidrs", "pod_cidrs", "service_cidrs", "peer_cidrs")
+
+
+@dataclass(frozen=True)
+class WaiverRule:
+    """Accepts results: ``check`` and ``node`` may be patterns with ``*``; ``expires`` is the last day that counts."""
+
+    check: str = codec.text()
+    reason: str = codec.text()
+    owner: str = codec.text()
+    expires: str = codec.text()
+    node: str = codec.text("*")
+
+    def as_waiver(self) -> Waiver:
+        return Waiver(self.reason, self.owner, self.expires)
+
+
+@dataclass(frozen=True)
+class CustomCheck:
+    """A check of the user: a JMESPath expression over the node's view that must give true; null means not known."""
+
+    id: str = codec.text()
+    title: str = codec.text()
+    expression: str = codec.text()
+    severity: str = codec.text(ERROR)
+    hint: str = codec.text("")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Wished state and known surroundings; every value has the default of a stock OKE cluster where there is one.
+
+    Values without a universal truth (CIDRs of the cluster, an agent version) have no default: the checks that need them
+    are skipped and say which setting they want. ``mtu`` is in bytes, ``max_age`` in seconds.
+    """
+
+    target: str = codec.text("oke_dranet")
+    netns_mode: str = codec.text("shared")
+    child_range: str = codec.text("10.208.0.0/12")
+    fabric: Optional[str] = codec.text(None)
+    mtu: Optional[int] = codec.integer(None)
+    arp_ignore: str = codec.text("1")
+    arp_announce: str = codec.text("2")
+    arp_filter: Optional[str] = codec.text(None)
+    agent_version: Optional[str] = codec.text(None)
+    max_age: Optional[int] = codec.integer(None)
+    vcn_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
+    pod_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
+    service_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
+    peer_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
+    shapes: Any = codec.anything()
+    checks: tuple[CustomCheck, ...] = codec.items(CustomCheck)
+    waivers: tuple[WaiverRule, ...] = codec.items(WaiverRule)
+    only: tuple[str, ...] = codec.texts()
+    skip: tuple[str, ...] = codec.texts()
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Policy:
+        """Read a policy, strictly: a key that is not known is refused, since it is most likely a typing error.
+
+        :raises RdmaError: ``policy_malformed``, ``policy_unknown_key``, ``policy_value`` or ``document_malformed``.
+        """
+        if document is None:
+            document = {}
+        if not isinstance(document, dict):
+            raise RdmaError(
+                "policy_malformed",
+                "The policy must be a map of settings, found %s." % type(document).__name__,
+            )
+        _refuse_unknown_keys(document, cls, "policy")
+        for name, item_class in (("checks", CustomCheck), ("waivers", WaiverRule)):
+            for number, entry in enumerate(document.get(name) or []):
+                if isinstance(entry, dict):
+                    _refuse_unknown_keys(entry, item_class, "policy.%s[%d]" % (name, number))
+        policy = codec.decode(cls, {key: value for key, value in document.items() if value is not None}, "policy")
+        policy._validate()
+        return policy
+
+    def _validate(self) -> None:
+        _one_of("policy.target", self.target, TARGETS)
+        _one_of("policy.netns_mode", self.netns_mode, NETNS_MODES)
+        if self.fabric is not None:
+            _one_of("policy.fabric", self.fabric, ("ipv4", "ipv6", "infiniband"))
+        for kind in NETWORK_KINDS:
+            for text in getattr(self, kind) or ():
+                _network("policy.%s" % kind, text)
+        for custom in self.checks:
+            _one_of("policy.checks: severity of %s" % custom.id, custom.severity, SEVERITIES)
+            if custom.id.startswith("RDMA-") or "-" not in custom.id:
+                raise RdmaError(
+                    "policy_value",
+                    "The id of an own check must be PREFIX-NAME with a prefix other than RDMA, found %r." % custom.id,
+                    hint="Take your organisation's short name as prefix, for example ACME-001.",
+                )
+        ids = [custom.id for custom in self.checks]
+        for custom in self.checks:
+            if ids.count(custom.id) > 1:
+                raise RdmaError("policy_value", "policy.checks has the id %r more than once." % custom.id)
+        for waiver in self.waivers:
+            _date("policy.waivers: expires of %s" % waiver.check, waiver.expires)
+            for key in ("reason", "owner"):
+                if not getattr(waiver, key).strip():
+                    raise RdmaError("policy_value", "policy.waivers: %s of %s must not be empty." % (key, waiver.check))
+        self.shape_table  # noqa: B018 (a wrong shape entry is refused here, not in the middle of a run)
+
+    @property
+    def shape_table(self) -> Any:
+        """The built-in shape table, extended by the user's entries."""
+        return shapes.extend(shapes.DEFAULT_TABLE, self.shapes) if self.shapes else shapes.DEFAULT_TABLE
+
+    def networks(self, kind: str) -> Optional[tuple[Prefix, ...]]:
+        """The given networks of one kind (see :data:`NETWORK_KINDS`), ``None`` when none were given."""
+        given = getattr(self, kind)
+        return None if given is None else tuple([parse_prefix(text) for text in given])
+
+
+def _refuse_unknown_keys(document: dict[Any, Any], cls: Any, where: str) -> None:
+    known = [entry.name for entry in fields(cls)]
+    for key in document:
+        if key not in known:
+            raise RdmaError(
+                "policy_unknown_key",
+                "%s has a key %r that is not known." % (where, key),
+                hint="Known keys: %s." % ", ".join(known),
+                key=str(key),
+            )
+
+
+def _one_of(where: str, found: str, allowed: tuple[str, ...]) -> None:
+    if found not in allowed:
+        raise RdmaError("policy_value", "%s must be one of %s, found %r." % (where, ", ".join(allowed), found))
+
+
+def _network(where: str, text: str) -> None:
+    try:
+        parse_prefix(text)
+    except RdmaError as error:
+        raise RdmaError(
+            "policy_value", "%s: %r is not a network in the form ADDRESS/LENGTH." % (where, text)
+        ) from error
+
+
+def _date(where: str, text: str) -> None:
+    parts = text.split("-")
+    plain = [len(part) for part in parts] == [4, 2, 2] and all(part.isascii() and part.isdigit() for part in parts)
+    if not plain or not (1 <= int(parts[1]) <= 12 and 1 <= int(parts[2]) <= 31):
+        raise RdmaError("policy_value", "%s must be a date YYYY-MM-DD, found %r." % (where, text))

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Recorded snapshots: one file per node in a directory. Private to rdma.k8s: it may change with any release.
+
+A file ``NAME.json`` holds a NodeSnapshot, or ``{"schema_version": 1, "name": NAME, "unreachable": REASON}`` for a node that
+gave none, so that a recording shows the whole fleet. Beside the snapshot's own fields, ``inventory`` keeps what the
+inventory said of the node: ``child_range`` and ``network``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from .core import json_text
+from .core.checks.judge import NodeInput
+from .core.errors import RdmaError
+from .core.redact import redacted
+from .core.snapshot import SCHEMA_VERSION, NodeSnapshot
+from .report_files import write_files
+
+SUFFIX = ".json"
+
+
+def load(path: str) -> list[NodeInput]:
+    """All recorded nodes of a directory, or the one of a file, by name.
+
+    :raises RdmaError: ``records_unreadable``, ``records_empty``, ``record_malformed`` or an error of the snapshot, always
+        with the file's name.
+    """
+    try:
+        names = sorted(os.listdir(path)) if os.path.isdir(path) else [""]
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    files = [os.path.join(path, name) if name else path for name in names if not name or name.endswith(SUFFIX)]
+    if not files:
+        raise RdmaError(
+            "records_empty",
+            "The directory %s holds no recorded snapshot (NAME%s)." % (path, SUFFIX),
+            hint="Record a fleet with 'ansible-playbook rdma.k8s.preflight -e record=DIR'.",
+            path=path,
+        )
+    return [load_file(file) for file in files]
+
+
+def load_file(path: str) -> NodeInput:
+    """One recorded node. Errors as for :func:`load`."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from error
+    try:
+        document = json_text.loads(text)
+    except ValueError as error:
+        raise RdmaError("record_malformed", "%s is not JSON: %s." % (path, error), path=path) from error
+    return node_input(document, path)
+
+
+def node_input(document: Any, source: str) -> NodeInput:
+    """A recorded node from its document; ``source`` names it in error messages."""
+    if isinstance(document, dict) and "unreachable" in document:
+        name, reason = document.get("name"), document["unreachable"]
+        if not isinstance(name, str) or not name or not isinstance(reason, str):
+            raise RdmaError(
+                "record_malformed",
+                "%s: 'name' and 'unreachable' must be texts." % source,
+                path=source,
+            )
+        return NodeInput(name, reason=reason or "The node could not be reached.")
+    try:
+        snapshot = NodeSnapshot.from_dict(document)
+    except RdmaError as error:
+        raise RdmaError(
+            error.code, "%s: %s" % (source, error.message), hint=error.hint, **{**error.details, "path": source}
+        ) from error
+    if not snapshot.name:
+        raise RdmaError("record_malformed", "%s: 'name' must not be empty." % source, path=source)
+    inventory = document.get("inventory", {})
+    if not isinstance(inventory, dict) or not all(isinstance(text, str) for text in inventory.values()):
+        raise RdmaError("record_malformed", "%s: 'inventory' must be a map of texts." % source, path=source)
+    return NodeInput(snapshot.name, snapshot, "", inventory.get("child_range", ""), inventory.get("network", ""))
+
+
+def save(directory: str, nodes: Iterable[NodeInput]) -> list[str]:
+    """Record nodes, shortened for sharing (see ``core/redact.py``), one file each, written in one step, mode 0600.
+
+    :returns: the paths of the files.
+    :raises RdmaError: ``record_name`` when the name of a node cannot be a file name, ``report_not_written``.
+    """
+    files = {_file_name(node.name): [_text(node)] for node in nodes}
+    return [written.path for written in write_files(directory, files, mode=0o600)]
+
+
+def _file_name(node: str) -> str:
+    if not node or node.startswith(".") or "/" in node or "\0" in node:
+        raise RdmaError("record_name", "The node name %r cannot be a file name." % node, node=node)
+    return node + SUFFIX
+
+
+def _text(node: NodeInput) -> str:
+    if node.snapshot is None:
+        document: Any = {"schema_version": SCHEMA_VERSION, "name": node.name, "unreachable": node.reason}
+    else:
+        document = redacted(node.snapshot.to_dict())
+        inventory = {"child_range": node.child_range, "network": node.network}
+        if any(inventory.values()):
+            document["inventory"] = {key: text for key, text in inventory.items() if text}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _unreadable(path: str, error: Exception) -> RdmaError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return RdmaError(
+        "records_unreadable",
+        "The recorded snapshots in %s cannot be read: %s." % (path, reason),
+        hint="Give the directory that preflight recorded, or one file of it.",
+        path=path,
+    )
