@@ -30,57 +30,56 @@ def run(*command: str) -> None:
         raise SystemExit(f"docs_site: {command[0]} failed:\n{done.stdout.decode('utf-8', 'replace')}")
 
 
+def copy_pages() -> None:
+    """Put the pages of docs/ beside the generated ones, apart from what antsibull-docs reads itself."""
+    for source in sorted((tree.COPY / "docs").rglob("*")):
+        name = source.relative_to(tree.COPY / "docs")
+        if source.is_file() and name.parts[0] != "docsite":
+            target = WORK / "rst" / "pages" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+
+
 def main() -> int:
     """Build the site."""
     tree.sync()
-    shutil.rmtree(WORK, ignore_errors=True)
-    shutil.rmtree(SITE, ignore_errors=True)
+    for folder in (WORK, SITE):
+        shutil.rmtree(folder, ignore_errors=True)
     WORK.mkdir(parents=True)
     docs = str(tree.BIN / "antsibull-docs")
-    words = (
-        "--use-current",
-        "--squash-hierarchy",
-        "--lenient",
-        "--project",
-        "rdma.k8s",
-        "--title",
-        "rdma.k8s",
-    )
+    names = ["--project", "rdma.k8s", "--title", "rdma.k8s", "--copyright", "The rdma.k8s authors"]
+    common = ["--use-current", "--squash-hierarchy"]
+    index = ["--index-rst-source", str(tree.COPY / "docs" / "docsite" / "index.rst")]
+    run(docs, "sphinx-init", *common, "--lenient", *names, *index, "--dest-dir", str(WORK), "rdma.k8s")
+    (WORK / "rst").chmod(0o755)
     run(
         docs,
-        "sphinx-init",
-        *words,
-        "--copyright",
-        "The rdma.k8s authors",
-        "--dest-dir",
-        str(WORK),
-        "rdma.k8s",
-    )
-    (WORK / "rst").mkdir(exist_ok=True)
-    words = (
-        "--use-current",
-        "--squash-hierarchy",
-        "--cleanup",
-        "similar-files",
         "--config-file",
         "antsibull-docs.cfg",
-    )
-    run(
-        docs,
-        *words[:0],
         "collection",
-        "--use-current",
-        "--squash-hierarchy",
+        *common,
         "--dest-dir",
         str(WORK / "rst"),
         "rdma.k8s",
     )
-    run(str(tree.BIN / "sphinx-build"), "-q", "-b", "html", "-c", str(WORK), str(WORK / "rst"), str(SITE))
-    index = SITE / "index.html"
-    if not index.is_file():
+    copy_pages()
+    # References into the sites of other projects need the network, so they stay plain text.
+    settings = ["-D", "extensions=sphinx_antsibull_ext,myst_parser", "-D", "suppress_warnings=ref.*,toc.*"]
+    run(
+        str(tree.BIN / "sphinx-build"),
+        "-q",
+        "-b",
+        "html",
+        "-c",
+        str(WORK),
+        *settings,
+        str(WORK / "rst"),
+        str(SITE),
+    )
+    first = SITE / "index.html"
+    if not first.is_file():
         raise SystemExit("docs_site: no index.html was written")
-    pages = sum(1 for _ in SITE.rglob("*.html"))
-    print(f"wrote {pages} pages, begin with {os.path.relpath(index)}")
+    print(f"wrote {len(list(SITE.rglob('*.html')))} pages, begin with {os.path.relpath(first)}")
     return 0
 
 

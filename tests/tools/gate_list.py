@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+import interpreters
 import tree
 from gate_model import Gate, Job, Outcome, Skip, missing, read_counts, read_junit, verdict
 
@@ -94,8 +95,8 @@ def pytest(job: Job, python: Path, name: str, *options: str | Path) -> Outcome:
     junit.unlink(missing_ok=True)
     cache = f"cache_dir={tree.BUILD / 'cache' / name}"
     env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / f"{name}.coverage")}
-    base = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-o", cache, "--junit-xml", junit]
-    code = job.run(*base, *options, "tests/unit", env=env)[0]
+    base = ("-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-o", cache, "--junit-xml", junit)
+    code = job.run(python, *base, *options, "tests/unit", env=env)[0]
     outcome = read_junit(junit)
     if code == 5 or not outcome.passed + outcome.failed:
         outcome.broken.append("no unit test ran")
@@ -179,12 +180,12 @@ def units_on(version: str) -> Gate:
     """Return the gate that runs the unit tests of modules and module_utils on one Python of nodes."""
 
     def run(job: Job) -> Outcome:
-        if version not in tree.interpreters.find((version,)):
+        if version not in interpreters.find((version,)):
             return Outcome(skips=[Skip(f"this machine has no Python {version}")])
         results = tree.COPY / "tests" / "output" / "junit"
         for old in results.glob(f"python{version}-*.xml"):
             old.unlink()
-        code, _ = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2")
+        code = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2")[0]
         outcome = Outcome()
         for path in sorted(results.glob(f"python{version}-*.xml")):
             outcome.add(read_junit(path))
@@ -239,7 +240,7 @@ def install(job: Job) -> Outcome:
     """Build the tarball, install it in an empty place, check the documentation of every plugin there."""
     shutil.rmtree(INSTALL, ignore_errors=True)
     INSTALL.mkdir(parents=True)
-    code, _ = job.run(tool("python"), "tests/tools/tree.py", "--build", cwd=tree.ROOT)
+    code = job.run(tool("python"), "tests/tools/tree.py", "--build", cwd=tree.ROOT)[0]
     if code:
         return verdict(code, "the tarball could not be built")
     tarball = next(tree.DIST.glob("*.tar.gz"))
@@ -331,7 +332,7 @@ def molecule(job: Job) -> Outcome:
         if os.geteuid() != 0 and config.get("rdma_needs_root", True):
             outcome.skips.append(Skip("this user is not root", name))
             continue
-        code, _ = job.run(tool("molecule"), "test", "-s", name)
+        code = job.run(tool("molecule"), "test", "-s", name)[0]
         if code:
             outcome.failed += 1
             job.say(f"scenario {name} failed with exit code {code}")

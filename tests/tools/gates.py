@@ -28,6 +28,7 @@ from pathlib import Path
 
 import yaml
 
+import interpreters
 import tree
 from gate_list import GATES
 from gate_model import Gate, Job, Outcome
@@ -110,7 +111,8 @@ def report(row: Row) -> None:
 def run_all(gates: list[Gate], patterns: list[str] | None) -> list[Row]:
     """Run the gates in order, two at a time; a gate marked `alone` has the machine for itself."""
     rows: list[Row] = []
-    waiting, busy = list(gates), {}
+    waiting = list(gates)
+    busy: dict[Future[Row], Gate] = {}
     with ThreadPoolExecutor(2) as pool:
         while waiting or busy:
             running: list[Gate] = list(busy.values())
@@ -167,7 +169,7 @@ def summary(rows: list[Row]) -> int:
 
 def describe_machine() -> str:
     """Return a line about what this machine offers to the tests."""
-    pythons = tree.interpreters.find(tree.NODE_PYTHONS)
+    pythons = interpreters.find(tree.NODE_PYTHONS)
     release = Path("/etc/os-release")
     facts = (
         dict(line.split("=", 1) for line in release.read_text().splitlines() if "=" in line)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -22,6 +21,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -42,7 +42,7 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def give_up(text: str, code: int = 1) -> None:
+def give_up(text: str, code: int = 1) -> NoReturn:
     """End with a sentence and an exit code."""
     sys.stderr.write("make_venv: " + text + "\n")
     raise SystemExit(code)
@@ -91,19 +91,26 @@ def current(stamp_file: Path, stamp: str) -> bool:
     return stamp_file.is_file() and stamp_file.read_text() == stamp
 
 
+def same_python(folder: Path, python: Path) -> bool:
+    """Tell whether a complete environment of this Python is there, so that renewing its packages is enough."""
+    stamp = folder / ".made-from"
+    return stamp.is_file() and stamp.read_text().split("\n")[0] == str(python)
+
+
 def make(kind: str, folder: Path) -> None:
     """Make the environment of this kind in `folder`, or the part of it that is not up to date."""
     lock_name, versions, _default, with_project = KINDS[kind]
     python = next(iter(interpreters.find(versions).values()), None)
     if python is None:
         give_up("no Python {} found on this machine.".format(" or ".join(versions)), NO_PYTHON)
-    lock = digest(str(python), (ROOT / lock_name).read_text())
+    lock = f"{python}\n{digest((ROOT / lock_name).read_text())}"
     shown = os.path.relpath(str(folder), str(ROOT))
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if not current(folder / ".made-from", lock):
         version = interpreters.version(python)
         say(f"making {shown} with Python {version} from {lock_name} (about a minute)")
-        create(str(python), folder)
+        if not same_python(folder, python):
+            create(str(python), folder)
         run([*pip, "--require-hashes", "--no-compile", "-r", str(ROOT / lock_name)])
         (folder / ".made-from").write_text(lock)
     project = digest(lock, (ROOT / "pyproject.toml").read_text(), (ROOT / "setup.py").read_text())
