@@ -19,6 +19,9 @@ from .errors import RdmaError
 T = TypeVar("T")
 Decode = Callable[[Any, str], Any]
 
+_DITTO: dict[str, Any] = {}
+"""The cell of a table that repeats the cell above it; no field that stands in a table has an empty object as value."""
+
 _PLANS: dict[type, list[tuple[str, Decode, Any, bool]]] = {}
 
 
@@ -84,9 +87,7 @@ def _map_of(decode: Decode) -> Decode:
     def wrapped(value: Any, where: str) -> Any:
         if type(value) is not dict:
             raise malformed(where, "an object", value)
-        return {
-            _decode_text(key, where): decode(item, "%s.%s" % (where, key)) for key, item in value.items()
-        }
+        return {_decode_text(key, where): decode(item, "%s.%s" % (where, key)) for key, item in value.items()}
 
     return wrapped
 
@@ -134,9 +135,53 @@ def text_map() -> Any:
 
 
 def rows(cls: Any, default: Any = ()) -> Any:
-    """A list of values that the JSON form holds as one text each: ``cls.parse(text)`` and ``str(value)``."""
-    decode = _list_of(lambda value, where: cls.parse(_decode_text(value, where), where))
-    return _make(_optional(decode) if default is None else decode, default)
+    """A list of values that the JSON form holds as one text each: ``cls.parse(text)`` and ``str(value)``.
+
+    In the compact layout a word ``=`` repeats the word at its place in the text above.
+    """
+
+    def decode_rows(value: Any, where: str) -> Any:
+        if type(value) is not list:
+            raise malformed(where, "a list", value)
+        texts_ = [_decode_text(entry, "%s[%d]" % (where, number)) for number, entry in enumerate(value)]
+        return tuple(
+            [cls.parse(entry, "%s[%d]" % (where, at)) for at, entry in enumerate(_filled_in(texts_, where))]
+        )
+
+    return _make(_optional(decode_rows) if default is None else decode_rows, default)
+
+
+def _filled_in(texts_: list[str], where: str) -> list[str]:
+    """Rows with the words that ``=`` stands for."""
+    filled: list[str] = []
+    above: list[str] = []
+    for number, text_ in enumerate(texts_):
+        words = text_.split(" ")
+        if "=" in words:
+            if "=" in words[len(above) :]:
+                raise malformed("%s[%d]" % (where, number), "without '=' where no word stands above", text_)
+            words = [above[at] if word == "=" else word for at, word in enumerate(words)]
+        above = words
+        filled.append(" ".join(words))
+    return filled
+
+
+def _repeated(texts_: list[str]) -> list[str]:
+    """The rows with ``=`` for each word of two or more characters that stands at the same place in the row above."""
+    rows_ = []
+    above: list[str] = []
+    for text_ in texts_:
+        words = text_.split(" ")
+        rows_.append(
+            " ".join(
+                [
+                    "=" if len(word) > 1 and above[at : at + 1] == [word] else word
+                    for at, word in enumerate(words)
+                ]
+            )
+        )
+        above = words
+    return rows_
 
 
 def row(cls: Any) -> Any:
@@ -152,7 +197,9 @@ def item(cls: Any, default: Any = None) -> Any:
 def items(cls: Any, default: Any = ()) -> Any:
     """A list of objects of the dataclass ``cls``; ``None`` (not known) is allowed when it is the default.
 
-    The JSON form is a list of objects, or in the compact layout ``{"columns": [...], "rows": [[...], ...]}``.
+    The JSON form is a list of objects, or in the compact layout a table ``{"columns": [...], "rows": [[...], ...]}``. A
+    cell ``{}`` repeats the cell above it. A column of lists of objects stands as its name and their columns, its cells
+    are lists of rows, and the row above the first one is then the last one of the cell above.
     """
 
     def decode_items(value: Any, where: str) -> Any:
@@ -169,10 +216,41 @@ def _objects_of_table(table: dict[str, Any], where: str) -> list[Any]:
     columns, rows_ = table.get("columns"), table.get("rows")
     if type(columns) is not list or type(rows_) is not list:
         raise malformed(where, "a list, or a table with 'columns' and 'rows'", table)
+    return _objects_of_rows(columns, rows_, where, [None] * len(columns))
+
+
+def _objects_of_rows(columns: list[Any], rows_: list[Any], where: str, above: list[Any]) -> list[Any]:
+    """The objects of rows. ``above`` is the row above the first one, and holds the last one afterwards."""
+    names, inner = _names_of_columns(columns, where)
+    objects = []
     for number, row_ in enumerate(rows_):
         if type(row_) is not list or len(row_) != len(columns):
             raise malformed("%s.rows[%d]" % (where, number), "a list of %d values" % len(columns), row_)
-    return [dict(zip(columns, row_)) for row_ in rows_]
+        values = list(row_)
+        for at, cell in enumerate(row_):
+            if at in inner and type(cell) is list:
+                above[at] = above[at] if type(above[at]) is list else [None] * len(inner[at])
+                place = "%s.rows[%d].%s" % (where, number, names[at])
+                values[at] = _objects_of_rows(inner[at], cell, place, above[at])
+            elif cell == _DITTO and type(cell) is dict:
+                values[at] = above[at]
+            else:
+                above[at] = cell
+        objects.append(dict(zip(names, values)))
+    return objects
+
+
+def _names_of_columns(columns: list[Any], where: str) -> tuple[list[str], dict[int, list[Any]]]:
+    """The names of the columns, and the columns of those that hold lists of objects by their place."""
+    names, inner = [], {}
+    for at, column in enumerate(columns):
+        name = column
+        if type(column) is list and len(column) == 2 and type(column[1]) is list:
+            name, inner[at] = column
+        if type(name) is not str:
+            raise malformed("%s.columns[%d]" % (where, at), "a name, or a name and columns", column)
+        names.append(name)
+    return names, inner
 
 
 def _plan(cls: Any) -> list[tuple[str, Decode, Any, bool]]:
@@ -209,14 +287,15 @@ def decode(cls: type[T], document: Any, where: str = "document") -> T:
 def encode(value: Any, compact: bool = False) -> Any:
     """Plain JSON data of a value: fields that hold their default are left out.
 
-    :param compact: write lists of two or more objects as one table, each key only once (see :func:`items`).
+    :param compact: write lists of two or more objects as one table, each key only once (see :func:`items`), and rows
+        without the words that they repeat (see :func:`rows`).
     """
     cls = type(value)
     if cls in (str, int, float, bool, type(None)):
         return value
     if cls in (list, tuple):
-        if compact and len(value) > 1 and hasattr(value[0], "__dataclass_fields__") and not _is_row(value[0]):
-            return _table(value)
+        if compact and len(value) > 1 and hasattr(value[0], "__dataclass_fields__"):
+            return _repeated([str(entry) for entry in value]) if _is_row(value[0]) else _table(value)
         return [encode(entry, compact) for entry in value]
     if cls is dict:
         return {key: encode(entry, compact) for key, entry in value.items()}
@@ -235,13 +314,41 @@ def _is_row(value: Any) -> bool:
 
 
 def _table(values: Any) -> dict[str, Any]:
-    plan = _plan(type(values[0]))
-    columns = [
-        name
-        for name, _decoder, default, required in plan
-        if required or any([getattr(value, name) != default for value in values])
-    ]
-    return {
-        "columns": columns,
-        "rows": [[encode(getattr(value, name), True) for name in columns] for value in values],
-    }
+    columns = _columns(values)
+    return {"columns": columns, "rows": _rows_of_table(columns, values, [None] * len(columns))}
+
+
+def _columns(values: Any) -> list[Any]:
+    """The fields that differ from their default in one of the objects; lists of objects with columns of their own."""
+    columns: list[Any] = []
+    for name, _decoder, default, required in _plan(type(values[0])):
+        held = [getattr(value, name) for value in values]
+        if required or any(entry != default for entry in held):
+            inner = [entry for entries in held if type(entries) is tuple for entry in entries]
+            nested = bool(inner) and hasattr(inner[0], "__dataclass_fields__") and not _is_row(inner[0])
+            columns.append([name, _columns(inner)] if nested else name)
+    return columns
+
+
+def _rows_of_table(columns: list[Any], values: Any, above: list[Any]) -> list[Any]:
+    """One row for each object, with ``above`` as in :func:`_objects_of_rows`."""
+    rows_ = []
+    for value in values:
+        row_ = []
+        for at, column in enumerate(columns):
+            if type(column) is list and getattr(value, column[0]) is not None:
+                above[at] = above[at] if type(above[at]) is list else [None] * len(column[1])
+                row_.append(_rows_of_table(column[1], getattr(value, column[0]), above[at]))
+                continue
+            cell = encode(getattr(value, column[0] if type(column) is list else column), True)
+            row_.append(_DITTO if cell == above[at] and _is_long(cell) else cell)
+            above[at] = cell
+        rows_.append(row_)
+    return rows_
+
+
+def _is_long(cell: Any) -> bool:
+    """Whether the mark for a repeated cell is shorter than the cell."""
+    if type(cell) in (str, list, dict):
+        return bool(cell)
+    return type(cell) is int and cell > 99
