@@ -92,25 +92,30 @@ def save(directory: str, nodes: Iterable[NodeInput]) -> list[str]:
     :returns: the paths of the files.
     :raises RdmaError: ``record_name`` when the name of a node cannot be a file name, ``report_not_written``.
     """
-    files = {_file_name(node.name): [_text(node)] for node in nodes}
+    files = {file_name(node.name): [json.dumps(document(node), indent=1) + "\n"] for node in nodes}
     return [written.path for written in write_files(directory, files, mode=0o600)]
 
 
-def _file_name(node: str) -> str:
+def file_name(node: str) -> str:
+    """The name of the file that records a node.
+
+    :raises RdmaError: ``record_name``.
+    """
     if not node or node.startswith(".") or "/" in node or "\0" in node:
         raise RdmaError("record_name", "The node name %r cannot be a file name." % node, node=node)
     return node + SUFFIX
 
 
-def _text(node: NodeInput) -> str:
+def document(node: NodeInput) -> dict[str, Any]:
+    """The JSON data that records a node, shortened for sharing. :func:`node_input` reads it."""
     if node.snapshot is None:
-        document: Any = {"schema_version": SCHEMA_VERSION, "name": node.name, "unreachable": node.reason}
-    else:
-        document = redacted(node.snapshot.to_dict())
-        inventory = {"child_range": node.child_range, "network": node.network}
-        if any(inventory.values()):
-            document["inventory"] = {key: text for key, text in inventory.items() if text}
-    return json.dumps(document, indent=1) + "\n"
+        reason = redacted(node.reason)
+        return {"schema_version": SCHEMA_VERSION, "name": node.name, "unreachable": reason}
+    recorded: dict[str, Any] = redacted(node.snapshot.to_dict())
+    inventory = {"child_range": node.child_range, "network": node.network}
+    if any(inventory.values()):
+        recorded["inventory"] = {key: text for key, text in inventory.items() if text}
+    return recorded
 
 
 def _unreadable(path: str, error: Exception) -> RdmaError:
