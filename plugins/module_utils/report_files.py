@@ -161,10 +161,11 @@ def _remove_left_over(directory: str, names: Iterable[str]) -> None:
     wanted = set(names)
     for entry in os.scandir(directory):
         match = _TEMPORARY.match(entry.name)
-        if match and match.group(1) in wanted and entry.is_file(follow_symlinks=False):
-            if time.time() - entry.stat(follow_symlinks=False).st_mtime > _LEFT_OVER_AFTER:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(entry.path)
+        if not match or match.group(1) not in wanted or not entry.is_file(follow_symlinks=False):
+            continue
+        if time.time() - entry.stat(follow_symlinks=False).st_mtime > _LEFT_OVER_AFTER:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(entry.path)
 
 
 def _flush_directory(directory: str) -> None:

@@ -68,7 +68,7 @@ def headline(found: Digest) -> str:
     total = sum([len(names) for names in hosts.values()])
     bad = sum([len(hosts.get(name, ())) for name in OPEN])
     if bad:
-        return "%d of %s to look at." % (bad, count(total, "node"))
+        return "%d of %s %s attention." % (bad, count(total, "node"), "needs" if bad == 1 else "need")
     if [group for group in found.groups if group.verdict in OPEN]:
         return "No single node is wrong, but the fleet is: see below."
     return "Nothing to do: %s judged." % count(total, "node")

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator
 from typing import Callable, Optional
 
 from ..errors import RdmaError
-from . import jsonfile, junit, markdown, textfile
+from . import html, jsonfile, junit, markdown, textfile
 from .document import ResultDocument
 
 FILES = {
     "json": "result.json",
     "junit": "junit.xml",
     "markdown": "report.md",
+    "html": "report.html",
     "textfile": "rdma_k8s.prom",
 }
 """Name of each format, and of the file that holds it."""
@@ -29,17 +30,20 @@ def stream(
     document: ResultDocument,
     formats: Optional[Iterable[str]] = None,
     expected_interval: Optional[int] = None,
+    docs: str = "",
 ) -> dict[str, Iterator[str]]:
     """File name to the text of the file in pieces, so that a large report never stands in memory as one text.
 
     :param formats: names of :data:`FILES`; all of them when it is not given.
     :param expected_interval: seconds between two runs, for the textfile.
-    :raises RdmaError: ``report_format_unknown``.
+    :param docs: where the remedy pages are, for the links of the HTML report.
+    :raises RdmaError: ``report_format_unknown``, ``docs_address_refused``.
     """
     writers: dict[str, Callable[[], Iterator[str]]] = {
         "json": lambda: jsonfile.chunks(document),
         "junit": lambda: junit.chunks(document),
         "markdown": lambda: markdown.chunks(document),
+        "html": lambda: html.chunks(document, docs),
         "textfile": lambda: textfile.chunks(document, expected_interval),
     }
     wanted = list(FILES) if formats is None else list(dict.fromkeys(formats))
@@ -54,5 +58,5 @@ def stream(
 
 
 def render(document: ResultDocument, formats: Optional[Iterable[str]] = None) -> dict[str, str]:
-    """File name to the whole text of the file: ``result.json``, ``junit.xml``, ``report.md``, ``rdma_k8s.prom``."""
+    """File name to the whole text: ``result.json``, ``junit.xml``, ``report.md``, ``report.html`` and so on."""
     return {name: "".join(pieces) for name, pieces in stream(document, formats).items()}
