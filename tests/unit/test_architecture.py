@@ -218,8 +218,9 @@ def collectors_do_not_judge(files: Files) -> list[str]:
 
 
 def no_package_files(files: Files) -> list[str]:
-    """There is no __init__.py under plugins: its folders are namespace packages."""
-    return [path for path in files if path.startswith("plugins/") and path.endswith("/__init__.py")]
+    """No __init__.py under plugins, its folders are namespace packages; no __main__.py, which Galaxy refuses."""
+    names = ("/__init__.py", "/__main__.py")
+    return [path for path in files if path.startswith("plugins/") and path.endswith(names)]
 
 
 def nothing_catches_everything(files: Files) -> list[str]:
@@ -235,12 +236,14 @@ def nothing_catches_everything(files: Files) -> list[str]:
     return found
 
 
+# REUSE-IgnoreStart
 HEADER = (
     "# Copyright: (c) 2026, The rdma.k8s authors\n"
     "# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or "
     "https://www.gnu.org/licenses/gpl-3.0.txt)\n"
     "# SPDX-License-Identifier: GPL-3.0-or-later\n"
 )
+# REUSE-IgnoreEnd
 
 
 def sources_have_the_header(files: Files) -> list[str]:
@@ -481,6 +484,7 @@ BAD: list[tuple[Rule, dict[str, str], str]] = [
         "reaches plugins/module_utils/core/checks/c.py",
     ),
     (no_package_files, {"plugins/modules/__init__.py": ""}, "__init__.py"),
+    (no_package_files, {UTILS + "cli/__main__.py": ""}, "__main__.py"),
     (nothing_catches_everything, {"x.py": "try:\n    f()\nexcept Exception:\n    pass\n"}, "x.py:3"),
     (
         nothing_catches_everything,

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The runner of the gates: what counts, what fails, what is skipped, and what it says at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gates
+from gate_model import Gate, Job, Outcome, Skip, read_counts, read_junit
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="a" name="good" time="0.5"/>
+<testcase classname="a" name="bad" time="0.1"><failure message="no"/></testcase>
+<testcase classname="a" name="broken" time="0.1"><error message="no"/></testcase>
+<testcase classname="a" name="left" time="0"><skipped message="needs a NIC"/></testcase>
+</testsuite></testsuites>
+"""
+
+
+@pytest.fixture(autouse=True)
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(gates, "LOGS", tmp_path)
+    return tmp_path
+
+
+def run(*found: Gate, patterns: list[str] | None = None) -> tuple[list[gates.Row], int]:
+    rows = gates.run_all(list(found), patterns)
+    return rows, gates.summary(rows)
+
+
+def gate(name: str, outcome: Outcome, **more: object) -> Gate:
+    return Gate(name, "a test", lambda job: outcome, **more)
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().out.rstrip().splitlines()[-1]
+
+
+def test_gates_and_tests_are_counted_together(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(gate("one", Outcome(passed=3)), gate("two", Outcome()))[1]
+    assert code == 0
+    assert last_line(capsys) == "5 passed, 0 failed"
+
+
+def test_a_failed_test_fails_its_gate_and_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(gate("one", Outcome(passed=3, failed=1)), gate("two", Outcome()))[1]
+    assert code == 1
+    assert last_line(capsys) == "4 passed, 2 failed"
+
+
+def test_a_gate_that_raises_is_a_failure_with_its_reason_in_the_log(logs: Path) -> None:
+    def raise_it(job: Job) -> Outcome:
+        raise KeyError("lost")
+
+    rows, code = run(Gate("one", "a test", raise_it))
+    assert code == 1
+    assert rows[0].verdict == "failed"
+    assert "KeyError: 'lost'" in (logs / "one.log").read_text()
+
+
+def test_a_run_of_nothing_fails() -> None:
+    assert run(gate("one", Outcome(skips=[Skip("no machine")])))[1] == 1
+
+
+def test_skips_are_named_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome(passed=1, skips=[Skip("no NIC", "test_a")])
+    code = run(gate("one", outcome), gate("two", Outcome(skips=[Skip("no machine")])))[1]
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "one::test_a: no NIC" in printed
+    assert "two: no machine" in printed
+    assert printed.rstrip().splitlines()[-1] == "2 passed, 0 failed, 2 skipped"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "verdict"),
+    [
+        ([], "failed"),
+        (["two::*"], "failed"),
+        (["one::test_b"], "failed"),
+        (["one::test_a"], "passed"),
+        (["one::*"], "passed"),
+    ],
+)
+def test_an_automatic_run_accepts_only_listed_skips(patterns: list[str], verdict: str) -> None:
+    rows = run(gate("one", Outcome(passed=1, skips=[Skip("no NIC", "test_a")])), patterns=patterns)[0]
+    assert rows[0].verdict == verdict
+
+
+def test_a_gate_waits_for_those_that_it_needs() -> None:
+    order = []
+
+    def note(name: str) -> Gate:
+        def work(job: Job) -> Outcome:
+            order.append(name)
+            return Outcome()
+
+        return Gate(name, "a test", work, after=("first",) if name == "second" else ())
+
+    gates.run_all([note("second"), note("first")], None)
+    assert order == ["first", "second"]
+
+
+def test_the_result_file_of_a_test_run_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "result.xml"
+    path.write_text(JUNIT)
+    outcome = read_junit(path)
+    assert (outcome.passed, outcome.failed) == (1, 2)
+    assert outcome.skips == [Skip("needs a NIC", "a::left")]
+    assert ("a::good", 0.5) in outcome.times
+
+
+def test_a_missing_result_file_is_a_failure(tmp_path: Path) -> None:
+    assert read_junit(tmp_path / "none.xml").broken
+
+
+@pytest.mark.parametrize("text", ["", "3 passed", "3 passed, 0 failed and more", "all fine"])
+def test_a_missing_closing_line_is_a_failure(text: str) -> None:
+    assert read_counts(text).broken
+
+
+def test_the_last_closing_line_counts() -> None:
+    outcome = read_counts("1 passed, 9 failed\nmore\n3 passed, 2 failed\n")
+    assert (outcome.passed, outcome.failed, outcome.broken) == (3, 2, [])
+
+
+def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as log:
+        job = Job("one", log)
+        code, output = job.run("sh", "-c", "echo begun; sleep 60", cwd=tmp_path, timeout=0.5)
+    assert code == 124
+    assert "begun" in output
