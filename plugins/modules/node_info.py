@@ -42,8 +42,8 @@ options:
   imds_url:
     description:
       - Base URL of the metadata service, with a literal link-local or loopback address.
-      - Without it the service of Oracle Cloud at V(http://169.254.169.254/opc/v2) is asked. For a recorded tree its file
-        C(imds.json) is read instead.
+      - Without it the service of Oracle Cloud at V(http://169.254.169.254/opc/v2) is asked. For a recorded tree its
+        file C(imds.json) is read instead.
     type: str
   imds_timeout:
     description: Limit of each request to the metadata service in seconds.

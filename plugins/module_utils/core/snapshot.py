@@ -355,7 +355,9 @@ class NodeSnapshot:
     modules: dict[str, str] = (
         codec.text_map()
     )  # name to live, loading, unloading or builtin; only those of interest
-    char_devices: Optional[tuple[str, ...]] = codec.texts(None)  # /dev/infiniband without the uverbs files
+    char_devices: Optional[tuple[str, ...]] = codec.texts(
+        None
+    )  # /dev/infiniband, files that belong to no device
     pci: Optional[tuple[PciFunction, ...]] = codec.rows(PciFunction, None)
     links: Optional[tuple[Link, ...]] = codec.items(Link, None)
     arp_all: Optional[Arp] = codec.row(Arp)

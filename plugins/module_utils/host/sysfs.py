@@ -28,6 +28,7 @@ _ZERO = b"0000:0000:0000:0000:0000:0000:0000:0000"
 _MAPPED = "0000:0000:0000:0000:0000:ffff:"
 _DEFAULT_PREFIX = "fe80:0000:0000:0000:"
 _TYPES = {"IB/RoCE v1": "v1", "RoCE v2": "v2"}
+_OF_DEVICES = ("uverbs", "umad", "issm")
 _EMPTY_ENTRY = (errno.EINVAL, errno.ENODEV, errno.ENOENT)
 
 
@@ -67,8 +68,8 @@ def _verbs_files(root: Root) -> dict[str, str]:
 
 
 def char_devices(root: Root) -> tuple[str, ...]:
-    """The files of ``/dev/infiniband`` without the verbs files, which stand with their devices."""
-    return tuple([name for name in root.names(NODES) or () if not name.startswith("uverbs")])
+    """The files of ``/dev/infiniband`` that belong to no single device."""
+    return tuple([name for name in root.names(NODES) or () if not name.startswith(_OF_DEVICES)])
 
 
 def _device(root: Root, name: str, uverbs: str, netdevs: dict[tuple[str, int], str]) -> RdmaDevice:
