@@ -17,7 +17,7 @@ from .core.checks.policy import Policy
 from .core.checks.tool import STAMP
 from .core.errors import RdmaError
 from .core.report.document import ResultDocument
-from .core.version import COLLECTION_VERSION
+from .version import VERSION
 
 
 
@@ -77,4 +77,4 @@ def judge_now(inputs: Sequence[NodeInput], policy: Policy) -> ResultDocument:
             "There is no node to judge.",
             hint="Give an inventory with hosts, or a directory with recorded snapshots.",
         )
-    return judge(inputs, policy, now(), COLLECTION_VERSION)
+    return judge(inputs, policy, now(), VERSION)
