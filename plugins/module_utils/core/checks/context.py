@@ -2,26 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What checks look at: one node, or the fleet. Private to rdma.k8s: it may change with any release.
-
-Both compute what several checks need once, when it is first asked for.
-"""
+"""What checks look at: one node, or the fleet. Private to rdma.k8s: it may change with any release."""
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import Any, Iterable, Optional
 
 from .. import nics as joined
 from ..errors import RdmaError
-from ..net import Address, Prefix
-from ..oke import addressing, child_range, imds, layout, oca, shapes
-from ..oke import nics as oke_nics
+from ..net import Prefix
+from ..oke import addressing, child_range
+from ..oke.view import NodeView
 from ..snapshot import NodeSnapshot
 from .policy import Policy
 
 
-class Node:
+class Node(NodeView):
     """One node of the fleet with its snapshot and what follows from it.
 
     :param child_range: range that this node uses, when it differs from the policy's.
@@ -37,119 +35,16 @@ class Node:
         network: str = "",
         judged_at: str = "",
     ) -> None:
-        self.name = snapshot.name
-        self.snapshot = snapshot
+        super().__init__(snapshot, policy.shape_table, policy.fabric or "")
         self.policy = policy
         self.range_text = child_range or policy.child_range
         self.network_name = network
         self.judged_at = judged_at
 
-    # Metadata
-
-    @cached_property
-    def vnic_or_error(self) -> Any:
-        """The primary VNIC, ``None`` (no IPv4 yet), or the :class:`RdmaError` that says why it is not known."""
-        if self.snapshot.imds is None or self.snapshot.imds.vnics is None:
-            return RdmaError("vnic_not_available", self.why_not("imds:/vnics/", "imds"))
-        try:
-            return imds.parse_primary_vnic(self.snapshot.imds.vnics)
-        except RdmaError as error:
-            return error
-
-    @property
-    def vnic(self) -> Optional[addressing.Vnic]:
+    def why_no_vnic(self) -> str:
+        """Why the primary VNIC is not known."""
         found = self.vnic_or_error
-        return None if isinstance(found, RdmaError) else found
-
-    @cached_property
-    def metadata_and_errors(self) -> tuple[imds.Metadata, list[RdmaError]]:
-        """What the driver would keep of ``/host/`` and ``/instance/``, and why a document is of no use (F66)."""
-        documents = self.snapshot.imds
-        return imds.read(documents.host, documents.instance) if documents is not None else imds.read(None, None)
-
-    @property
-    def metadata(self) -> imds.Metadata:
-        return self.metadata_and_errors[0]
-
-    @property
-    def shape_name(self) -> str:
-        return self.metadata.shape
-
-    @cached_property
-    def shape(self) -> Optional[shapes.Shape]:
-        return shapes.lookup(self.shape_name, self.policy.shape_table) if self.shape_name else None
-
-    @property
-    def island(self) -> str:
-        """The HPC island as IMDS tells it, shortened; empty when it does not."""
-        return self.metadata.hpc_island_id
-
-    @cached_property
-    def fabric(self) -> str:
-        """``ipv4``, ``ipv6``, ``infiniband``, or empty when nothing tells: policy, live ports, metadata, then the table."""
-        if self.policy.fabric:
-            return self.policy.fabric
-        layers = {nic.link_layer for nic in self.all_nics if self._is_fabric_nic(nic)}
-        if joined.INFINIBAND in layers:
-            return "infiniband"
-        if self.metadata.fabric is not None:
-            return "ipv6" if self.metadata.fabric.ipv6 else "ipv4"
-        return self.shape.fabric if self.shape is not None else ""
-
-    # Oracle Cloud Agent
-
-    @cached_property
-    def oca_config(self) -> oca.OcaConfig:
-        """OCA's network and address mode as the driver would load them (F54): defaults where a file is missing."""
-        files = self.snapshot.oca
-        if files is None:
-            return oca.load(None, None)
-        return oca.load(files.rdma_network or None, files.rdma_features_enable or None)
-
-    # NICs
-
-    @cached_property
-    def all_nics(self) -> tuple[joined.Nic, ...]:
-        return joined.join(self.snapshot)
-
-    @cached_property
-    def interfaces(self) -> dict[str, oke_nics.Interface]:
-        return oke_nics.interfaces_of(self.snapshot.links or ())
-
-    @cached_property
-    def identified(self) -> frozenset[str]:
-        """Names of the interfaces that the OKE provider takes for RDMA NICs (F73)."""
-        return frozenset(oke_nics.identify(self.interfaces, self.oca_config.network).rdma_nics)
-
-    def _is_fabric_nic(self, nic: joined.Nic) -> bool:
-        if nic.link_layer == joined.INFINIBAND or (nic.link is not None and nic.link.name in self.identified):
-            return True
-        return self.shape is not None and bool(nic.pci) and nic.pci in self.shape.pci
-
-    @cached_property
-    def nics(self) -> tuple[joined.Nic, ...]:
-        """The RDMA NICs: identified by name or address (F73), native InfiniBand (F81), or at a place of the shape table."""
-        return tuple(sorted(filter(self._is_fabric_nic, self.all_nics), key=self._order))
-
-    def _order(self, nic: joined.Nic) -> tuple[int, str]:
-        index = oke_nics.nic_index_of_name(nic.name)
-        return (1 << 31 if index is None else index, nic.name)
-
-    @cached_property
-    def ethernet_nics(self) -> tuple[joined.Nic, ...]:
-        """The RDMA NICs that have an Ethernet interface."""
-        return tuple([nic for nic in self.nics if nic.link is not None and nic.link.arphrd == 1])
-
-    def index_of(self, nic: joined.Nic) -> int:
-        """The index of an RDMA NIC (F34).
-
-        :raises RdmaError: as :func:`layout.nic_index_of`.
-        """
-        return layout.nic_index_of(self.interfaces[nic.name], self.vnic, self.oca_config.network)
-
-    def addresses_of(self, nic: joined.Nic) -> tuple[Address, ...]:
-        """The IPv4 addresses of an RDMA NIC that count (F35)."""
-        return self.interfaces[nic.name].ipv4_addresses
+        return found.message if isinstance(found, RdmaError) else "The primary VNIC has no IPv4 address yet."
 
     # Child range
 
@@ -188,14 +83,13 @@ class Node:
         except RdmaError as error:
             return error
 
-    @cached_property
-    def network(self) -> str:
-        """The RDMA network that the node belongs to: named by the inventory, else by island, else by the OCA network."""
+    @property
+    def pool(self) -> str:
+        """The RDMA network as the inventory names it, else OCA network and shape: one cluster network has one shape."""
         if self.network_name:
             return self.network_name
-        if self.fabric == "infiniband":
-            return self.island or "infiniband"
-        return "%s %s" % (self.oca_config.network, self.island) if self.island else str(self.oca_config.network)
+        words = [str(self.oca_config.network) if self.fabric != "infiniband" else "infiniband", self.shape_name]
+        return " ".join([word for word in words if word])
 
     @cached_property
     def view(self) -> dict[str, Any]:
@@ -205,24 +99,12 @@ class Node:
         view["derived"] = {
             "shape": self.shape_name or None,
             "fabric": self.fabric or None,
-            "network": self.network,
             "oca_network": str(self.oca_config.network),
             "address_mode": self.oca_config.address_mode,
             "child_range": self.range_text,
             "vnic": None if self.vnic is None else {"ip": str(self.vnic.address), "subnet": str(self.vnic.subnet)},
         }
         return view
-
-    # Reasons
-
-    def why_not(self, source: str, subset: str) -> str:
-        """Why something is not known: the read error, or that the subset was not gathered."""
-        error = self.snapshot.error_of(source)
-        if error:
-            return "Not readable: %s." % error
-        if subset not in self.snapshot.subsets:
-            return "Subset '%s' was not gathered." % subset
-        return "The node does not tell (%s)." % source
 
 
 class Fleet:
@@ -234,10 +116,32 @@ class Fleet:
 
     @cached_property
     def networks(self) -> dict[str, list[Node]]:
-        """The nodes by RDMA network (Ethernet fabrics with IPv4 only: others derive no addresses)."""
+        """The nodes with IPv4 children by RDMA network, as :attr:`network_names` names it."""
         groups: dict[str, list[Node]] = {}
         for node in self.nodes:
             if node.fabric not in ("ipv6", "infiniband") and node.ethernet_nics:
-                groups.setdefault(node.network, []).append(node)
+                groups.setdefault(self.network_names[node.name], []).append(node)
         return groups
 
+    @cached_property
+    def network_names(self) -> dict[str, str]:
+        """The RDMA network of each node: its pool, apart by HPC island where the pool's nodes name several.
+
+        A node whose metadata tells no island goes with the island of most nodes, so that it is compared with them.
+        """
+        islands: dict[str, Counter[str]] = {}
+        for node in self.nodes:
+            if node.island and not node.network_name:
+                islands.setdefault(node.pool, Counter())[node.island] += 1
+        return {node.name: self._name(node, islands.get(node.pool, Counter())) for node in self.nodes}
+
+    @staticmethod
+    def _name(node: Node, islands: Counter[str]) -> str:
+        if node.network_name or len(islands) < 2:
+            return node.pool
+        return "%s %s" % (node.pool, node.island or most_common(islands))
+
+
+def most_common(counts: Counter[str]) -> str:
+    """The value that most have; of equal counts the last in text order, so that the answer does not depend on chance."""
+    return max(counts, key=lambda value: (counts[value], value))

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING
 from ..oke import imds
-from .context import Fleet, Node
+from .context import Fleet, Node, most_common
 from .registry import Outcome, bad, failed, fleet_check, node_check, ok, passed, rolled_up, skipped, unknown, warned
 
 TEXT_LIMIT = 64
@@ -42,7 +42,7 @@ def answers(node: Node) -> Outcome:
     documents = node.snapshot.imds
     details = []
     for name in ("host", "instance", "vnics"):
-        error = node.snapshot.error_of("imds:/%s/" % name)
+        error = node.snapshot.error_of("imds:/%s/" % name).partition(": ")[2]
         if getattr(documents, name) is None:
             details.append(bad("/%s/" % name, error or "no answer", "200", "no answer"))
         else:
@@ -199,27 +199,24 @@ def attribute_length(node: Node) -> Outcome:
     evidence=("imds:/host/",),
 )
 def islands(fleet: Fleet) -> dict[str, Outcome]:
-    """F64; the pool is the RDMA network that the inventory names, else the shape."""
+    """F64; the pool is the RDMA network that the inventory names, else OCA network and shape."""
     pools: dict[str, Counter[str]] = {}
     for node in fleet.nodes:
         if node.island:
-            pools.setdefault(_pool(node), Counter())[node.island] += 1
+            pools.setdefault(node.pool, Counter())[node.island] += 1
     outcomes = {}
     for node in fleet.nodes:
-        counts = pools.get(_pool(node), Counter())
+        counts = pools.get(node.pool, Counter())
         if not node.island:
             outcomes[node.name] = skipped("The metadata tells no island for this node.")
         elif counts[node.island] == max(counts.values()):
             outcomes[node.name] = passed("Same island as the pool.")
         else:
-            usual = max(counts, key=lambda island: (counts[island], island))
+            usual = most_common(counts)
             outcomes[node.name] = warned(
-                "Island ...%s; most nodes of %s are in ...%s." % (node.island[-12:], _pool(node), usual[-12:]),
+                "Island ...%s; most nodes of %s are in ...%s." % (node.island[-12:], node.pool, usual[-12:]),
                 expected=usual,
                 observed=node.island,
             )
     return outcomes
 
-
-def _pool(node: Node) -> str:
-    return node.network_name or node.shape_name or "the fleet"

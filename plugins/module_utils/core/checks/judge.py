@@ -78,7 +78,7 @@ def judge(
         child_range=policy.child_range,
         exit_code=model.exit_code(findings),
         checks=tuple([check.info for check in checks] + [check.info for check in custom]),
-        nodes=tuple([_row(entry, fleet_node) for entry, fleet_node in _paired(inputs, nodes)]),
+        nodes=tuple([_row(entry, fleet_node, fleet) for entry, fleet_node in _paired(inputs, nodes)]),
         findings=tuple(findings),
         settings=_settings(policy),
     )
@@ -206,14 +206,14 @@ def _with_waiver(finding: model.Finding, waiver: model.Waiver) -> model.Finding:
     return model.Finding(**values)
 
 
-def _row(entry: NodeInput, node: Optional[Node]) -> NodeRow:
+def _row(entry: NodeInput, node: Optional[Node], fleet: Fleet) -> NodeRow:
     if entry.snapshot is None or node is None:
         return NodeRow(entry.name, False, entry.reason or "The node gave no snapshot.", network=entry.network)
     canonical = json.dumps(entry.snapshot.to_dict(), sort_keys=True, separators=(",", ":"))
     return NodeRow(
         name=entry.name,
         shape=node.shape_name,
-        network=node.network,
+        network=fleet.network_names[node.name],
         fabric=node.fabric,
         collected_at=entry.snapshot.collected_at,
         snapshot=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest(),

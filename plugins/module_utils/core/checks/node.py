@@ -15,7 +15,7 @@ from ..nics import ETHERNET, INFINIBAND, Nic
 from ..oke import nics as oke_nics
 from ..oke.constants import MAX_NICS, TABLE_BASE
 from ..snapshot import Link, ModuleOption, RdmaPort
-from .context import Fleet, Node
+from .context import Fleet, Node, most_common
 from .registry import (
     Outcome,
     bad,
@@ -86,7 +86,7 @@ def netns_mode(node: Node) -> Outcome:
     """F83, F85, S8-S12: the oke-rdma profile works in shared mode only."""
     wanted, found = node.policy.netns_mode, running_mode(node)
     if found is None:
-        if node.snapshot.modules.get("ib_core") == "absent":
+        if _modules_are_known(node) and "ib_core" not in node.snapshot.modules:
             return unknown("ib_core is not loaded, so the node has no RDMA subsystem that could tell its mode.")
         return unknown(node.why_not("rdma-netlink", "rdma"))
     if found != wanted:
@@ -173,14 +173,26 @@ def mode_persisted(node: Node) -> Outcome:
 )
 def modules(node: Node) -> Outcome:
     """S3; DEV-15: a device plugin that starts before a module gives pods only a part of the device files."""
-    states = node.snapshot.modules
-    if not states:
+    if not _modules_are_known(node):
         return unknown(node.why_not("/proc/modules", "kernel"))
-    wanted = BASE_MODULES + (node.shape.modules if node.shape is not None else ("mlx5_core", "mlx5_ib"))
-    missing = [name for name in wanted if states.get(name, "absent") == "absent"]
+    wanted = BASE_MODULES + _driver_modules(node)
+    missing = [name for name in wanted if name not in node.snapshot.modules]
     if missing:
         return failed("Not loaded: %s." % ", ".join(missing), expected=", ".join(wanted), observed="absent")
     return passed("%d modules are loaded or built in." % len(wanted))
+
+
+def _modules_are_known(node: Node) -> bool:
+    """Whether a module that is not in the snapshot's map is one that is not loaded."""
+    return "kernel" in node.snapshot.subsets and not node.snapshot.error_of("/proc/modules")
+
+
+def _driver_modules(node: Node) -> tuple[str, ...]:
+    """Modules of the NICs: those of the shape; where the shape is not known, mlx5 when a function of that vendor is there."""
+    if node.shape is not None:
+        return node.shape.modules
+    nvidia = any([function.id.startswith("15b3:") for function in node.snapshot.pci or ()])
+    return ("mlx5_core", "mlx5_ib") if nvidia else ()
 
 
 # Inventory of the hardware
@@ -209,6 +221,11 @@ def nic_count(node: Node) -> Outcome:
             observed=str(len(with_device)),
         )
     return passed("%d RDMA NICs." % wanted)
+
+
+def _no_value(node: Node, what: str) -> str:
+    """Why the shape table gives no value for this node."""
+    return "the shape table gives no %s for %s" % (what, node.shape_name) if node.shape else _shape_reason(node)
 
 
 def _shape_reason(node: Node) -> str:
@@ -329,7 +346,7 @@ def link_layer(node: Node) -> Outcome:
     """S28, DEV-16; the fabric comes from policy or shape table."""
     fabric = node.policy.fabric or (node.shape.fabric if node.shape is not None else "")
     if not fabric:
-        return skipped("The fabric of this node is not known (%s)." % _shape_reason(node))
+        return skipped("The fabric of this node is not known (%s)." % _no_value(node, "fabric"))
     wanted = INFINIBAND if fabric == "infiniband" else ETHERNET
     details = []
     for nic, port in _ports(node):
@@ -416,8 +433,10 @@ def wanted_mtu(node: Node) -> Optional[int]:
 def mtu(node: Node) -> Outcome:
     """F80, F131."""
     wanted = wanted_mtu(node)
+    if not node.ethernet_nics:
+        return skipped(NO_ETHERNET_NIC)
     if wanted is None:
-        return skipped("No MTU is wanted (%s; setting 'mtu')." % _shape_reason(node))
+        return skipped("No MTU is wanted (%s; setting 'mtu')." % _no_value(node, "MTU"))
     details = []
     for nic in node.ethernet_nics:
         found = nic.link.mtu if nic.link is not None else None
@@ -531,11 +550,19 @@ def char_devices(node: Node) -> Outcome:
     if not devices:
         return skipped("No RDMA device was found on this node.")
     details = [
-        ok(device.name) if device.uverbs else bad(device.name, "no uverbs file", "one", "none") for device in devices
+        ok(device.name) if device.uverbs else bad(device.name, "no uverbs file", "one", "none")
+        for device in sorted(devices, key=lambda device: _by_number(device.name))
     ]
     if "rdma_cm" not in (node.snapshot.char_devices or ()):
         details.append(bad("/dev/infiniband/rdma_cm", "does not exist", "present", "absent"))
     return rolled_up(details, "%d RDMA devices with their files.", NO_NIC)
+
+
+def _by_number(name: str) -> tuple[str, int, str]:
+    """``mlx5_2`` before ``mlx5_10`` (F139)."""
+    head = name.rstrip("0123456789")
+    digits = name[len(head) :]
+    return head, int(digits[:9] or 0), digits
 
 
 @node_check(
@@ -589,7 +616,7 @@ def firmware(fleet: Fleet) -> dict[str, Outcome]:
     for node in fleet.nodes:
         for board, version in _firmware(node):
             votes.setdefault((node.shape_name, board), Counter())[version] += 1
-    usual = {pool: max(counts, key=lambda v: (counts[v], v)) for pool, counts in votes.items()}
+    usual = {pool: most_common(counts) for pool, counts in votes.items()}
     outcomes = {}
     for node in fleet.nodes:
         odd = []

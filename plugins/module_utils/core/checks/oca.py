@@ -225,8 +225,10 @@ def whole_host(node: Node) -> Outcome:
         return skipped("The fabric is %s: no classic IPv4 layout." % node.fabric)
     if node.oca_config.address_mode is not None:
         return skipped("The address mode is known (%s)." % node.oca_config.address_mode)
-    if isinstance(node.vnic_or_error, RdmaError):
-        return unknown(node.vnic_or_error.message)
+    if not node.ethernet_nics:
+        return skipped(NO_NIC)
+    if node.vnic is None:
+        return unknown(node.why_no_vnic())
     try:
         checked = layout.check_layout(node.interfaces, node.vnic, node.oca_config.network)
     except RdmaError as error:
@@ -266,27 +268,29 @@ def version_numbers(text: str) -> Optional[tuple[int, ...]]:
 
 @node_check(
     "RDMA-OCA-009",
-    "Both RDMA plugins of the agent are enabled and running",
+    "Both RDMA plugins of the agent are enabled",
     CRITICAL,
     "Enable 'Compute HPC RDMA Authentication' and 'Compute HPC RDMA Auto-Configuration' on the instance.",
     needs=("oca",),
-    evidence=("oracle-cloud-agent",),
+    evidence=("imds:/instance/",),
 )
 def plugins(node: Node) -> Outcome:
     """F58, DEV-10: without both the NICs get no address."""
     states = node.snapshot.oca.plugins if node.snapshot.oca is not None else None
     if not isinstance(states, dict):
-        return skipped("The node's files do not list the agent's plugins.")
+        return skipped("Neither the metadata nor the node's files list the agent's plugins.")
     details = []
     for name in PLUGINS:
         state = states.get(name)
         if state is None:
             details.append(bad(name, "is not enabled", "enabled", "absent"))
+        elif str(state).upper() == "DISABLED":
+            details.append(bad(name, "is disabled", "enabled", str(state)))
         elif str(state).upper() not in ("RUNNING", "ENABLED"):
             details.append(bad(name, "is enabled and does not run (%s)" % state, "running", str(state)))
         else:
             details.append(ok(name))
-    return rolled_up(details, "Both plugins run.", "")
+    return rolled_up(details, "Both plugins are on.", "")
 
 
 @node_check(
@@ -327,8 +331,10 @@ def parent_addresses(node: Node) -> Outcome:
     """F13, F35: parent = OCA network + index * block + position; addresses outside the network count as 'other'."""
     if node.fabric in ("ipv6", "infiniband"):
         return skipped("The fabric is %s: OCA gives no IPv4 address." % node.fabric)
-    if isinstance(node.vnic_or_error, RdmaError):
-        return unknown(node.vnic_or_error.message)
+    if not node.ethernet_nics:
+        return skipped(NO_NIC)
+    if node.vnic is None:
+        return unknown(node.why_no_vnic())
     details = []
     for nic in node.ethernet_nics:
         try:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Optional
 
 from .. import codec
@@ -122,15 +123,20 @@ class Policy:
                     raise RdmaError("policy_value", "policy.waivers: %s of %s must not be empty." % (key, waiver.check))
         self.shape_table  # noqa: B018 (a wrong shape entry is refused here, not in the middle of a run)
 
-    @property
+    @cached_property
     def shape_table(self) -> Any:
         """The built-in shape table, extended by the user's entries."""
         return shapes.extend(shapes.DEFAULT_TABLE, self.shapes) if self.shapes else shapes.DEFAULT_TABLE
 
-    def networks(self, kind: str) -> Optional[tuple[Prefix, ...]]:
-        """The given networks of one kind (see :data:`NETWORK_KINDS`), ``None`` when none were given."""
-        given = getattr(self, kind)
-        return None if given is None else tuple([parse_prefix(text) for text in given])
+    @cached_property
+    def networks(self) -> dict[str, tuple[Prefix, ...]]:
+        """The given networks by kind (see :data:`NETWORK_KINDS`); a kind that was not given is left out."""
+        given = {kind: getattr(self, kind) for kind in NETWORK_KINDS}
+        return {
+            kind: tuple([parse_prefix(text) for text in texts])
+            for kind, texts in given.items()
+            if texts is not None
+        }
 
 
 def _refuse_unknown_keys(document: dict[Any, Any], cls: Any, where: str) -> None:

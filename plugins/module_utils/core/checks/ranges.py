@@ -15,9 +15,9 @@ from ..net import Prefix, find_prefix
 from ..oke import child_range as rules
 from ..oke import conflicts, imds
 from ..oke.addressing import Vnic
-from ..oke.constants import MAX_NICS
+from ..oke.constants import DEFAULT_CHILD_RANGE, MAX_NICS
 from ..snapshot import Route
-from .context import Fleet, Node
+from .context import Fleet, Node, most_common
 from .registry import (
     Outcome,
     bad,
@@ -96,9 +96,7 @@ def _range_and_vnic(node: Node) -> tuple[Optional[Prefix], Optional[Vnic], Optio
     if node.child_range is None:
         return None, None, skipped("The range is not valid; see RDMA-RANGE-001 and RDMA-RANGE-002.")
     if node.vnic is None:
-        error = node.vnic_or_error
-        reason = error.message if isinstance(error, RdmaError) else "The primary VNIC has no IPv4 address yet."
-        return node.child_range, None, unknown(reason)
+        return node.child_range, None, unknown(node.why_no_vnic())
     return node.child_range, node.vnic, None
 
 
@@ -229,7 +227,7 @@ def against_vcn(node: Node) -> Outcome:
 
 
 def _labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
-    return [("%s %s" % (label, network), network) for network in node.policy.networks(kind) or ()]
+    return [("%s %s" % (label, network), network) for network in node.policy.networks.get(kind, ())]
 
 
 @node_check(
@@ -353,16 +351,16 @@ def one_subnet(fleet: Fleet) -> dict[str, Outcome]:
 
 def _one_subnet(nodes: list[Node]) -> dict[str, Outcome]:
     subnets = Counter([str(node.vnic.subnet) for node in nodes if node.vnic is not None])
-    usual = max(subnets, key=lambda subnet: (subnets[subnet], subnet)) if subnets else ""
+    usual = most_common(subnets) if subnets else ""
     outcomes = {}
     for node in nodes:
         if node.vnic is None:
-            outcomes[node.name] = unknown("The primary VNIC is not known.")
+            outcomes[node.name] = unknown(node.why_no_vnic())
         elif str(node.vnic.subnet) == usual:
             outcomes[node.name] = passed("%s, like most nodes of the network." % usual)
         else:
             outcomes[node.name] = failed(
-                "The primary subnet is %s; most nodes of the network %s are in %s." % (node.vnic.subnet, node.network, usual),
+                "The primary subnet is %s; most nodes of its RDMA network are in %s." % (node.vnic.subnet, usual),
                 expected=usual,
                 observed=str(node.vnic.subnet),
             )
@@ -425,7 +423,7 @@ def one_range(fleet: Fleet) -> dict[str, Outcome]:
 
 def _one_range(nodes: list[Node]) -> dict[str, Outcome]:
     ranges = Counter([node.range_text for node in nodes])
-    usual = max(ranges, key=lambda text: (ranges[text], text))
+    usual = most_common(ranges)
     outcomes = {}
     for node in nodes:
         if node.range_text != usual:
@@ -448,10 +446,12 @@ def _one_range(nodes: list[Node]) -> dict[str, Outcome]:
 )
 @_ipv4_only
 def not_too_large(node: Node) -> Outcome:
-    """F18: 16 NICs need 4 bits more than the subnet; that much is never called too large."""
+    """F18: 16 NICs need 4 bits more than the subnet; that much is never called too large, nor is the default (F6)."""
     found, vnic, stop = _range_and_vnic(node)
     if stop is not None or found is None or vnic is None:
         return stop or skipped("")
+    if found == DEFAULT_CHILD_RANGE:
+        return passed("%s, the driver's default." % found)
     needed = max(8, vnic.subnet.length - 4)
     if found.length < needed:
         return warned(

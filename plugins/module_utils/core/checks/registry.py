@@ -134,10 +134,17 @@ def _sentence(details: list[Detail], shown: int = 4) -> str:
     groups: dict[str, list[str]] = {}
     for detail in details:
         groups.setdefault(detail.message, []).append(detail.subject)
-    parts = ["%s: %s" % (_listed(subjects), message) for message, subjects in list(groups.items())[:shown]]
+    parts = [_said(subjects, message.rstrip(".")) for message, subjects in list(groups.items())[:shown]]
     if len(groups) > shown:
         parts.append("and %d more" % (len(groups) - shown))
     return "; ".join(parts) + "."
+
+
+def _said(subjects: list[str], message: str) -> str:
+    """A message behind its subjects, unless it names its one subject itself."""
+    if len(subjects) == 1 and message.startswith(subjects[0] + " "):
+        return message
+    return "%s: %s" % (_listed(subjects), message)
 
 
 def _shared(details: list[Detail]) -> str:
