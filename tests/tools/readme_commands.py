@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the commands of a page exactly as they are written, in a fresh copy of the sources and an empty home.
 
+Beside the sources lies what a reader brings: the tarball of the release, and an inventory (of this machine).
+
 Usage: python tests/tools/readme_commands.py README.md
 
 Each fenced block marked ``shell`` is one script. A line ``<!-- not run: REASON -->`` before a block names why it
@@ -22,6 +24,9 @@ import tree
 
 WORK = tree.BUILD / "readme"
 LIMIT = 900
+INVENTORY = (
+    "all: {hosts: {this-machine: {ansible_connection: local, ansible_python_interpreter: auto_silent}}}\n"
+)
 GATES = re.compile(r"make (test|unit|vectors|lint|sanity|integration|e2e|lab-up|lab-down|bench|mutation)\b.*")
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+?) -->\n+)?^```shell\n(?P<script>.*?)^```$", re.M | re.S)
 
@@ -37,6 +42,8 @@ def fresh_copy() -> Path:
     subprocess.run(["git", "init", "--quiet", str(source)], check=True)
     subprocess.run(["git", "-C", str(source), "add", "--all"], check=True, stderr=subprocess.DEVNULL)
     (source / ".venv").symlink_to(tree.ROOT / ".venv")
+    shutil.copy2(next(tree.DIST.glob("*.tar.gz"), None) or tree.build(), source)
+    (source / "inventory.yml").write_text(INVENTORY)
     return source
 
 

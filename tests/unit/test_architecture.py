@@ -412,6 +412,8 @@ def versions_agree(files: Files) -> list[str]:
     found = []
     if f'\nversion = "{collection}"\n' not in files["pyproject.toml"]:
         found.append(f"pyproject.toml does not say version {collection}")
+    if f'VERSION = "{collection}"' not in files.get(UTILS + "version.py", ""):
+        found.append(f"{UTILS}version.py does not say version {collection}")
     wanted = re.findall(r"^([A-Za-z]\S+>=\S+)$", files["requirements.txt"], re.M)
     found += [
         f"pyproject.toml does not ask for {name}"
