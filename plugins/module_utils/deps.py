@@ -41,3 +41,13 @@ def load(library: str, module: str = "") -> Any:
 def pyroute2(module: str = "") -> Any:
     """The netlink library, or one of its modules (``pyroute2.netlink``). See :func:`load` for errors."""
     return load("pyroute2", module)
+
+
+def netaddr() -> Any:
+    """The library for sets of addresses. See :func:`load` for errors."""
+    return load("netaddr")
+
+
+def jmespath() -> Any:
+    """The query language of the users' own checks. See :func:`load` for errors."""
+    return load("jmespath")

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 
-class Unjudgeable(Exception):
+class UnjudgeableError(Exception):
     """A file or a case that says nothing about the core: malformed, or of an unknown kind."""
 
 
@@ -40,7 +40,9 @@ def detail_differences(expected: dict[str, Any], error: Any) -> list[str]:
     for key, value in expected.items():
         if key in error.details:
             if differences(value, error.details[key]):
-                found.append("detail %s: expected %s, got %s" % (key, as_json(value), as_json(error.details[key])))
+                found.append(
+                    "detail %s: expected %s, got %s" % (key, as_json(value), as_json(error.details[key]))
+                )
         elif not names(error.message, value):
             found.append("detail %s: %s is neither exposed nor in: %s" % (key, as_json(value), error.message))
     return found

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from compare import Unjudgeable, as_json, detail_differences, differences, names
+from compare import UnjudgeableError, as_json, detail_differences, differences, names
+
 from rdma_k8s.core.errors import RdmaError
 from rdma_k8s.core.net import parse_address, parse_prefix
 from rdma_k8s.core.oke import (
@@ -83,7 +84,9 @@ def device_of(value: dict[str, Any]) -> Any:
         value["pci_address"],
         value["mac"],
         None if value["net"] is None else tuple(value["net"]),
-        tuple(nics.RdmaDevice(entry["name"], tuple(entry["link_layers"])) for entry in value["infiniband"] or ()),
+        tuple(
+            nics.RdmaDevice(entry["name"], tuple(entry["link_layers"])) for entry in value["infiniband"] or ()
+        ),
     )
 
 
@@ -133,7 +136,9 @@ def derive_parent(given: dict[str, Any]) -> dict[str, Any]:
 
 @operation("vnic", "address")
 def invert_index(given: dict[str, Any]) -> dict[str, Any]:
-    return {"nic_index": addressing.invert_index(vnic_of(given["vnic"]), given["address"], oca_network_of(given))}
+    return {
+        "nic_index": addressing.invert_index(vnic_of(given["vnic"]), given["address"], oca_network_of(given))
+    }
 
 
 @operation("child", "child_range", "nic_index")
@@ -141,7 +146,11 @@ def profile_routing(given: dict[str, Any]) -> dict[str, Any]:
     routing = addressing.routing(
         parse_address(given["child"]), parse_prefix(given["child_range"]), given["nic_index"]
     )
-    return {"address": str(routing.address), "route": route_object(routing.route), "rule": rule_object(routing.rule)}
+    return {
+        "address": str(routing.address),
+        "route": route_object(routing.route),
+        "rule": rule_object(routing.rule),
+    }
 
 
 def route_object(route: Any) -> dict[str, Any]:
@@ -292,7 +301,9 @@ def identify_rdma_nics(given: dict[str, Any]) -> dict[str, Any]:
 
 @operation("device", "netns_mode")
 def native_ib_guard(given: dict[str, Any]) -> dict[str, Any]:
-    return {"native_infiniband": nics.guard_native_infiniband(device_of(given["device"]), given["netns_mode"])}
+    return {
+        "native_infiniband": nics.guard_native_infiniband(device_of(given["device"]), given["netns_mode"])
+    }
 
 
 @operation()
@@ -310,7 +321,9 @@ def check_parent_address(given: dict[str, Any]) -> dict[str, Any]:
 @operation("interfaces", "vnic")
 def check_layout(given: dict[str, Any]) -> dict[str, Any]:
     network = parse_prefix(oca_network_of(given))
-    return {"checked": layout.check_layout(interfaces_of(given["interfaces"]), vnic_of(given["vnic"]), network)}
+    return {
+        "checked": layout.check_layout(interfaces_of(given["interfaces"]), vnic_of(given["vnic"]), network)
+    }
 
 
 # --- claims, options, pods
@@ -339,7 +352,8 @@ def resolve_profile(given: dict[str, Any]) -> dict[str, Any]:
         netns_mode=given["netns_mode"],
         metadata=metadata_of(given["metadata"]),
         oca=oca.OcaConfig(
-            parse_prefix(given["oca"].get("network") or str(DEFAULT_OCA_NETWORK)), given["oca"]["address_mode"]
+            parse_prefix(given["oca"].get("network") or str(DEFAULT_OCA_NETWORK)),
+            given["oca"]["address_mode"],
         ),
         child_range=child_range_of(given),
         vnics=given["vnics"],
@@ -366,9 +380,7 @@ def pod_ip_state(given: dict[str, Any]) -> dict[str, Any]:
         given["nic_index"],
         parse_address(given["child"]),
         parse_prefix(given["child_range"]),
-        given["addr_json"],
-        given["route_json"],
-        given["rule_json"],
+        pod_state.Output(given["addr_json"], given["route_json"], given["rule_json"]),
     )
     return {"problems": [problem.kind for problem in found]}
 
@@ -387,11 +399,11 @@ def cases(document: Any) -> list[Any]:
     """The cases of a file; their names must be unique."""
     found = document.get("cases")
     if not isinstance(found, list):
-        raise Unjudgeable("'cases' is not a list")
+        raise UnjudgeableError("'cases' is not a list")
     called = [case.get("name") for case in found if isinstance(case, dict)]
     twice = sorted({str(name) for name in called if called.count(name) > 1})
     if twice:
-        raise Unjudgeable("names are not unique: %s" % ", ".join(twice))
+        raise UnjudgeableError("names are not unique: %s" % ", ".join(twice))
     return found
 
 
@@ -406,19 +418,19 @@ def judge(document: Any, case: Any) -> list[str]:
 
 
 def checked(schema: dict[str, Any], case: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Function, input and expectation of a case; raises `Unjudgeable` for one that is malformed or unknown."""
+    """Function, input and expectation of a case; raises `UnjudgeableError` for one that is malformed or unknown."""
     if not isinstance(case, dict) or not isinstance(case.get("name"), str):
-        raise Unjudgeable("is not an object with a name")
+        raise UnjudgeableError("is not an object with a name")
     for key in ("input", "expect"):
         if not isinstance(case.get(key), dict):
-            raise Unjudgeable("%s: %r is missing or is not an object" % (case["name"], key))
+            raise UnjudgeableError("%s: %r is missing or is not an object" % (case["name"], key))
     op = case.get("op")
     if not isinstance(op, str) or op not in OPERATIONS or op not in schema["ops"]:
-        raise Unjudgeable("%s: unknown operation %r" % (case["name"], op))
+        raise UnjudgeableError("%s: unknown operation %r" % (case["name"], op))
     required, run = OPERATIONS[op]
     missing = [key for key in required if key not in case["input"]]
     if missing:
-        raise Unjudgeable("%s: the input has no %s" % (case["name"], ", ".join(missing)))
+        raise UnjudgeableError("%s: the input has no %s" % (case["name"], ", ".join(missing)))
     check_kinds(schema, case)
     return run, case["input"], case["expect"]
 
@@ -430,9 +442,9 @@ def check_kinds(schema: dict[str, Any], case: dict[str, Any]) -> None:
         kinds = expected.get(key, [])
         for kind in [kinds] if key == "error" and key in expected else kinds:
             if not isinstance(kind, str) or kind not in schema.get(listed, {}):
-                raise Unjudgeable("%s: unknown kind %r in %r" % (case["name"], kind, key))
+                raise UnjudgeableError("%s: unknown kind %r in %r" % (case["name"], kind, key))
     if not isinstance(expected.get("details", {}), dict):
-        raise Unjudgeable("%s: 'details' is not an object" % case["name"])
+        raise UnjudgeableError("%s: 'details' is not an object" % case["name"])
 
 
 def error_differences(expected: dict[str, Any], error: RdmaError) -> list[str]:
@@ -451,4 +463,8 @@ def unnamed(error: RdmaError) -> list[str]:
     wanted = [details["nic_index"], details["subnet_prefix_len"], details["child_range"]]
     if details["prefix_len_for_16"] is not None:
         wanted.append(details["prefix_len_for_16"])
-    return ["the message does not name %s: %s" % (value, error.message) for value in wanted if not names(error.message, value)]
+    return [
+        "the message does not name %s: %s" % (value, error.message)
+        for value in wanted
+        if not names(error.message, value)
+    ]

@@ -37,7 +37,7 @@ load_core()
 sys.path.insert(0, str(HERE))
 
 import oke  # noqa: E402
-from compare import Unjudgeable  # noqa: E402
+from compare import UnjudgeableError  # noqa: E402
 
 # One line for each family; a file goes to the first that knows it.
 ADAPTERS: tuple[Any, ...] = (oke,)
@@ -59,7 +59,7 @@ def read(path: str) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise Unjudgeable("cannot be read: %s" % error) from error
+        raise UnjudgeableError("cannot be read: %s" % error) from error
 
 
 def adapter_of(document: Any) -> Any:
@@ -69,8 +69,8 @@ def adapter_of(document: Any) -> Any:
             return adapter
     what = document.get("what") if isinstance(document, dict) else None
     if isinstance(what, str) and what.startswith(NOT_YET):
-        raise Unjudgeable("not supported yet: %s" % what)
-    raise Unjudgeable("not a vector file that is known here")
+        raise UnjudgeableError("not supported yet: %s" % what)
+    raise UnjudgeableError("not a vector file that is known here")
 
 
 def run_case(adapter: Any, document: Any, case: Any) -> list[str]:
@@ -87,12 +87,12 @@ def run_file(path: str) -> Tally:
     adapter = adapter_of(document)
     cases = adapter.cases(document)
     if not cases:
-        raise Unjudgeable("has no cases")
+        raise UnjudgeableError("has no cases")
     passed = failed = unjudged = 0
     for number, case in enumerate(cases):
         try:
             differences = run_case(adapter, document, case)
-        except Unjudgeable as reason:
+        except UnjudgeableError as reason:
             print("%s: case %d: %s" % (path, number, reason), file=sys.stderr)
             unjudged += 1
             continue
@@ -114,7 +114,7 @@ def main(paths: list[str]) -> int:
     for path in paths:
         try:
             tally = run_file(path)
-        except Unjudgeable as reason:
+        except UnjudgeableError as reason:
             print("%s: %s" % (path, reason), file=sys.stderr)
             judged = False
             continue

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reading JSON that others wrote, as strictly as a typed decoder. Private to rdma.k8s: it may change with any release."""
+"""Reading JSON that others wrote, as strictly as a typed decoder.
+
+Private to rdma.k8s: it may change with any release.
+"""
 
 from __future__ import annotations
 

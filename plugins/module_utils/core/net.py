@@ -12,7 +12,7 @@ Values hold plain integers, so that arithmetic over a whole fleet stays cheap.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
@@ -112,7 +112,9 @@ def quoted(value: Any) -> str:
         return "a very large number"
     if value is None or isinstance(value, (int, float)):
         return repr(value)
-    return {dict: "an object", list: "a list"}.get(type(value), "a value of type %s" % type(value).__name__)
+    return (
+        "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else "no JSON value"
+    )
 
 
 def ipv4_text(value: int) -> str:
@@ -164,7 +166,7 @@ def _ipv6_groups(text: str, may_end_in_ipv4: bool) -> Optional[list[int]]:
         if value is None:
             return None
         tail = [value >> 16, value & 0xFFFF]
-    if not all([_GROUP.fullmatch(word) for word in words]):
+    if not all(_GROUP.fullmatch(word) for word in words):
         return None
     return [int(word, 16) for word in words] + tail
 
@@ -269,7 +271,7 @@ def parse_prefix(text: Any) -> Prefix:
 
 
 PREFIX_HINT = (
-    "Write an address, a slash and a length, such as 10.208.0.0/12; no spaces, no leading zeros, no netmask, no zone."
+    "Write <address>/<length>, such as 10.208.0.0/12: no spaces, no leading zeros, no netmask, no zone."
 )
 
 
@@ -283,6 +285,18 @@ def find_destination(text: Any) -> Optional[Prefix]:
         return prefix
     address = find_address(text)
     return None if address is None else Prefix(address.version, address.value, WIDTH[address.version])
+
+
+def outermost(prefixes: Iterable[Prefix]) -> list[Prefix]:
+    """The prefixes that no other one contains, masked, each once, in ascending order; they cover the same addresses."""
+    found: list[Prefix] = []
+    for version, value, length in sorted(
+        {(entry.version, entry.network, entry.length) for entry in prefixes}
+    ):
+        prefix = Prefix(version, value, length)
+        if not found or not found[-1].overlaps(prefix):
+            found.append(prefix)
+    return found
 
 
 class Scan(NamedTuple):
@@ -365,8 +379,10 @@ class _Family:
                 self.root_ends.append(network + (1 << (self.width - length)) - 1)
 
     def overlaps(self, prefix: Prefix) -> bool:
-        place = bisect_right(self.roots, prefix.last) - 1
-        return place >= 0 and self.root_ends[place] >= prefix.network
+        shift = self.width - prefix.length
+        block = prefix.value >> shift
+        place = bisect_left(self.roots, (block + 1) << shift) - 1
+        return place >= 0 and self.root_ends[place] >= block << shift
 
     def overlapping(self, prefix: Prefix) -> list[int]:
         found = []
@@ -375,8 +391,9 @@ class _Family:
                 break
             shift = self.width - length
             found += self.by_key.get((prefix.value >> shift << shift, length), [])
-        network = prefix.network
-        first = bisect_left(self.starts, network)
-        last = bisect_right(self.starts, prefix.last)
+        shift = self.width - prefix.length
+        block = prefix.value >> shift
+        first = bisect_left(self.starts, block << shift)
+        last = bisect_left(self.starts, (block + 1) << shift, first)
         found += [position for _, length, position in self.rows[first:last] if length >= prefix.length]
         return found

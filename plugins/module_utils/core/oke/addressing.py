@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Address arithmetic of the OKE profile on an IPv4 fabric (F13-F26). Private to rdma.k8s: it may change with any release.
+"""Address arithmetic of the OKE profile on an IPv4 fabric (F13-F26).
+
+Private to rdma.k8s: it may change with any release.
 
 With the primary VNIC at a position in its subnet, NIC ``n`` has the offset ``n * block + position``, where a block is
 as large as the subnet. The parent is that far into the OCA network, the child equally far into the child range.
@@ -10,6 +12,7 @@ as large as the subnet. The parent is that far into the OCA network, the child e
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -120,7 +123,9 @@ def read_vnic(address: Any, subnet: Any) -> AnyVnic:
     """The VNIC of two texts; what is not an address and a prefix stays text and fails when it is used (F25)."""
     found = find_address(address), find_prefix(subnet)
     if found[0] is None or found[1] is None:
-        return UnreadableVnic(*[value if isinstance(value, str) else quoted(value) for value in (address, subnet)])
+        return UnreadableVnic(
+            *[value if isinstance(value, str) else quoted(value) for value in (address, subnet)]
+        )
     return Vnic(found[0], found[1])
 
 
@@ -132,16 +137,9 @@ def derive_parent(
     :raises RdmaError: ``vnic_missing``, ``vnic_not_ipv4``, ``vnic_outside_subnet``, ``oca_network_invalid``,
         ``subnet_overlaps_oca_network``, ``outside_oca_network``
     """
-    address, subnet = _require_vnic(vnic)
-    network = _require_oca_network(oca_network)
-    if subnet.overlaps(network):
-        raise RdmaError(
-            "subnet_overlaps_oca_network",
-            "The primary VNIC subnet %s overlaps the OCA RDMA network %s." % (subnet, network),
-            hint="Move the nodes into another subnet, or give OCA another rdma_network in rdma_network.json.",
-            subnet=str(subnet),
-            oca_network=str(network),
-        )
+    address, subnet = require_vnic(vnic)
+    network = require_oca_network(oca_network)
+    _raise_first(subnet_errors(subnet, network))
     position = address.value - subnet.value
     offset = nic_index * subnet.size + position
     if offset >= network.size:
@@ -173,9 +171,9 @@ def derive_child(
     """
     _require_index(nic_index)
     parent = derive_parent(vnic, nic_index, oca_network)
-    subnet = _require_vnic(vnic)[1]
+    subnet = require_vnic(vnic)[1]
     children = ranges.validate(child_range)
-    check_range(subnet, _require_oca_network(oca_network), children)
+    _raise_first(range_errors(subnet, require_oca_network(oca_network), children))
     if parent.offset >= children.size:
         raise _outside_child_range(nic_index, subnet.length, children)
     return Child(
@@ -189,10 +187,22 @@ def derive_child(
     )
 
 
-def check_range(subnet: Prefix, oca_network: Prefix, child_range: Prefix) -> None:
-    """Checks 9 to 11 of F25, which are the same for all NICs of all nodes of a subnet."""
+def subnet_errors(subnet: Prefix, oca_network: Prefix) -> Iterator[RdmaError]:
+    """Check 6 of F25, the same for all nodes of a subnet."""
+    if subnet.overlaps(oca_network):
+        yield RdmaError(
+            "subnet_overlaps_oca_network",
+            "The primary VNIC subnet %s overlaps the OCA RDMA network %s." % (subnet, oca_network),
+            hint="Move the nodes into another subnet, or give OCA another rdma_network in rdma_network.json.",
+            subnet=str(subnet),
+            oca_network=str(oca_network),
+        )
+
+
+def range_errors(subnet: Prefix, oca_network: Prefix, child_range: Prefix) -> Iterator[RdmaError]:
+    """Checks 9 to 11 of F25, the same for all NICs of all nodes of a subnet; every one that fails, in order."""
     if oca_network.overlaps(child_range):
-        raise RdmaError(
+        yield RdmaError(
             "oca_network_overlaps_child_range",
             "The OCA RDMA network %s overlaps the child range %s." % (oca_network, child_range),
             hint="Choose a child range beside the OCA network.",
@@ -200,7 +210,7 @@ def check_range(subnet: Prefix, oca_network: Prefix, child_range: Prefix) -> Non
             child_range=str(child_range),
         )
     if subnet.overlaps(child_range):
-        raise RdmaError(
+        yield RdmaError(
             "subnet_overlaps_child_range",
             "The primary VNIC subnet %s overlaps the child range %s." % (subnet, child_range),
             hint="Choose a child range that no subnet of the VCN uses.",
@@ -208,7 +218,12 @@ def check_range(subnet: Prefix, oca_network: Prefix, child_range: Prefix) -> Non
             child_range=str(child_range),
         )
     if child_range.length > subnet.length:
-        raise ranges.smaller_than_subnet(str(child_range), str(subnet))
+        yield ranges.smaller_than_subnet(str(child_range), str(subnet))
+
+
+def _raise_first(errors: Iterator[RdmaError]) -> None:
+    for error in errors:
+        raise error
 
 
 def invert_index(
@@ -219,8 +234,8 @@ def invert_index(
     :raises RdmaError: ``vnic_missing``, ``vnic_not_ipv4``, ``vnic_outside_subnet``, ``oca_network_invalid``,
         ``address_outside_oca_network``, ``address_position_mismatch``
     """
-    primary, subnet = _require_vnic(vnic)
-    network = _require_oca_network(oca_network)
+    primary, subnet = require_vnic(vnic)
+    network = require_oca_network(oca_network)
     found = address if isinstance(address, Address) else find_address(address)
     if found is None or not network.contains(found):
         raise RdmaError(
@@ -257,7 +272,7 @@ def routing(child: Address, child_range: Prefix, nic_index: int) -> Routing:
 
 def plan_node(
     vnic: Optional[AnyVnic],
-    nic_indexes: Any,
+    nic_indexes: Iterable[int],
     oca_network: Network = DEFAULT_OCA_NETWORK,
     child_range: Network = DEFAULT_CHILD_RANGE,
 ) -> list[PlannedNic]:
@@ -285,8 +300,11 @@ def _require_index(nic_index: int) -> None:
         )
 
 
-def _require_vnic(vnic: Optional[AnyVnic]) -> tuple[Address, Prefix]:
-    """Checks 2 to 4 of F25: the address and the masked subnet of the primary VNIC."""
+def require_vnic(vnic: Optional[AnyVnic]) -> tuple[Address, Prefix]:
+    """Checks 2 to 4 of F25: the address and the masked subnet of the primary VNIC.
+
+    :raises RdmaError: ``vnic_missing``, ``vnic_not_ipv4``, ``vnic_outside_subnet``
+    """
     if vnic is None:
         raise RdmaError(
             "vnic_missing",
@@ -314,8 +332,11 @@ def _require_vnic(vnic: Optional[AnyVnic]) -> tuple[Address, Prefix]:
     return address, subnet.masked()
 
 
-def _require_oca_network(network: Network) -> Prefix:
-    """Check 5 of F25."""
+def require_oca_network(network: Network) -> Prefix:
+    """Check 5 of F25.
+
+    :raises RdmaError: ``oca_network_invalid``
+    """
     found = network if isinstance(network, Prefix) else find_prefix(network)
     if found is None or found.version != 4 or not found.is_masked:
         raise RdmaError(

@@ -2,12 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The child range by itself: is it valid, how many NICs does it hold. Private to rdma.k8s: it may change with any release."""
+"""The child range by itself: is it valid, how many NICs does it hold.
+
+Private to rdma.k8s: it may change with any release.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from ..errors import RdmaError
 from ..net import PREFIX_HINT, Prefix, find_prefix, quoted
@@ -57,9 +60,7 @@ def validate(value: Union[str, Prefix]) -> Prefix:
     return prefix
 
 
-def _refusal(
-    code: str, value: Union[str, Prefix], problem: str, hint: str, **details: Union[str, int]
-) -> RdmaError:
+def _refusal(code: str, value: Union[str, Prefix], problem: str, hint: str, **details: Any) -> RdmaError:
     shown = str(value) if isinstance(value, Prefix) else quoted(value)
     details["child_range"] = value if isinstance(value, str) else shown
     return RdmaError(code, "The child range %s %s." % (shown, problem), hint=hint, **details)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Optional
 
 from ..errors import RdmaError
@@ -40,13 +41,16 @@ def of_node(
     host_routes: Optional[Iterable[Route]],
     service_host: Optional[str],
 ) -> Iterator[RdmaError]:
-    """All conflicts of one node, in the order of :func:`check`. A part that cannot be read is left out (F49)."""
+    """All conflicts of one node, in the order of :func:`check`. A part whose read failed is left out (F49)."""
     for subnet in _subnets(vnics):
         if subnet.overlaps(child_range):
             yield _conflict("vnic_subnet_conflict", "The VNIC subnet %s", subnet, child_range)
-    for network in route_networks(host_routes or ()):
-        if network.overlaps(child_range):
-            yield _conflict("host_route_conflict", "The host route to %s", network, child_range)
+    try:
+        for network in route_networks(host_routes or ()):
+            if network.overlaps(child_range):
+                yield _conflict("host_route_conflict", "The host route to %s", network, child_range)
+    except RdmaError as error:
+        yield error
     address = service_address(service_host)
     if address is not None and child_range.contains(address):
         yield RdmaError(
@@ -71,20 +75,26 @@ def route_networks(routes: Iterable[Route]) -> Iterator[Prefix]:
     :raises RdmaError: ``route_destination_malformed``
     """
     for route in routes:
-        if route.type != "unicast":
-            continue
-        found = find_destination(route.dst)
-        if found is None:
-            raise RdmaError(
-                "route_destination_malformed",
-                "The route to %s has no readable destination." % quoted(route.dst),
-                hint="Expected a prefix, an address or 'default': record the routes again.",
-                destination=route.dst,
-            )
-        network = found.masked()
-        link_local = Address(network.version, network.value).is_link_local
-        if network.version == 4 and network.length and not link_local:
-            yield network
+        if route.type == "unicast":
+            network = _destination(route.dst)
+            if network is not None:
+                yield network
+
+
+@lru_cache(maxsize=65536)  # the nodes of a fleet have the same routes
+def _destination(text: str) -> Optional[Prefix]:
+    """The masked destination of a route, ``None`` when it cannot conflict."""
+    found = find_destination(text)
+    if found is None:
+        raise RdmaError(
+            "route_destination_malformed",
+            "The route to %s has no readable destination." % quoted(text),
+            hint="Expected a prefix, an address or 'default': record the routes again.",
+            destination=text,
+        )
+    network = found.masked()
+    link_local = Address(network.version, network.value).is_link_local
+    return network if network.version == 4 and network.length and not link_local else None
 
 
 def service_address(text: Optional[str]) -> Optional[Address]:

@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documents of the metadata service, as the driver reads them (F60-F72). Private to rdma.k8s: it may change with any
-release."""
+"""Documents of the metadata service, as the driver reads them (F60-F72).
+
+Private to rdma.k8s: it may change with any release.
+"""
 
 from __future__ import annotations
 
@@ -234,7 +236,9 @@ def parse_primary_vnic(document: Any) -> Optional[Vnic]:
         return None
     address = find_address(text)
     if address is None:
-        raise _vnic_error("vnic_address_parse_error", "has privateIp %s, which is not an address" % quoted(text))
+        raise _vnic_error(
+            "vnic_address_parse_error", "has privateIp %s, which is not an address" % quoted(text)
+        )
     if address.version != 4:
         return None
     if not subnet_text:

@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Do the NICs of a node hold the addresses of OCA's formula (F34-F36)? Private to rdma.k8s: it may change with any
-release."""
+"""Do the NICs of a node hold the addresses of OCA's formula (F34-F36)?
+
+Private to rdma.k8s: it may change with any release.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def nic_index_of(
     if address is None:
         raise RdmaError(
             "no_oca_address_yet",
-            "%s has no rdmaN name and no address in the OCA RDMA network %s yet." % (interface.name, oca_network),
+            "%s has no rdmaN name and no address in the OCA RDMA network %s yet."
+            % (interface.name, oca_network),
             hint="Wait for the agent to configure the NIC, or look at its log.",
             retryable=True,
             interface=interface.name,

@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which interfaces are RDMA NICs, and what the driver reads of them (F73-F86, F100). Private to rdma.k8s: it may change
-with any release."""
+"""Which interfaces are RDMA NICs, and what the driver reads of them (F73-F86, F100).
+
+Private to rdma.k8s: it may change with any release.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Identification:
-    """The RDMA NICs of a node, in text order (F139), and whether addresses were looked at because no NIC has the name."""
+    """The RDMA NICs of a node in text order (F139); ``address_fallback``: by address, since none has the name."""
 
     address_fallback: bool
     rdma_nics: tuple[str, ...]
@@ -143,7 +145,7 @@ def native_infiniband(device: Device) -> Optional[str]:
     if not device.pci_address:
         return None
     for entry in sorted(device.infiniband, key=lambda entry: entry.name):
-        if any([trim(layer) == "InfiniBand" for layer in entry.link_layers]):
+        if any(trim(layer) == "InfiniBand" for layer in entry.link_layers):
             return entry.name
     return None
 
@@ -167,7 +169,8 @@ def guard_native_infiniband(device: Device, mode_text: Optional[str]) -> Optiona
     if netns_mode(mode_text) == EXCLUSIVE:
         raise RdmaError(
             "ib_exclusive_netns",
-            "%s is native InfiniBand and the RDMA subsystem is in exclusive namespace mode, expected shared." % name,
+            "%s is native InfiniBand and the RDMA subsystem is in exclusive namespace mode, expected shared."
+            % name,
             hint="Load ib_core with netns_mode=1 (shared mode) and restart the driver.",
             rdma_device=name,
         )
@@ -225,7 +228,8 @@ def _arp_value(
             "arp_unsupported_value",
             "The host's %s%s is %d, expected one of %s."
             % (setting, _of(interface), value, ", ".join(map(str, allowed))),
-            hint="Set %s of the NIC on the host, or in the claim; OCA sets arp_ignore 1 and arp_announce 2." % setting,
+            hint="Set %s of the NIC on the host, or in the claim; OCA sets arp_ignore 1 and arp_announce 2."
+            % setting,
             interface=interface,
             setting=setting,
             value=value,

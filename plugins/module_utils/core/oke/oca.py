@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The two files of the Oracle Cloud Agent that decide about RDMA addresses (F51-F54). Private to rdma.k8s: it may change
-with any release."""
+"""The two files of the Oracle Cloud Agent that decide about RDMA addresses (F51-F54).
+
+Private to rdma.k8s: it may change with any release.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class OcaConfig:
     """What the driver makes of the two files (F54).
 
     :param network: the RDMA network, the default when the file is missing or unusable.
-    :param address_mode: ``classic``, ``topology``, ``host-serial``, or ``None``: not known, which is not classic (F142).
+    :param address_mode: ``classic``, ``topology``, ``host-serial``, or ``None``: not known, not classic (F142).
     :param warnings: why a file is unusable; a missing file gives none.
     """
 
@@ -67,12 +69,15 @@ def _value_of_entry(entry: object, where: str) -> str:
 def _network(value: str) -> Prefix:
     prefix = find_prefix(value)
     if prefix is None:
-        raise _unusable("oca_prefix_parse_error", "has rdma_network %s, which is not a prefix" % quoted(value))
+        raise _unusable(
+            "oca_prefix_parse_error", "has rdma_network %s, which is not a prefix" % quoted(value)
+        )
     if prefix.version != 4:
         raise _unusable("oca_prefix_not_ipv4", "has rdma_network %s, which is not IPv4" % prefix)
     if not prefix.is_masked:
         raise _unusable(
-            "oca_prefix_not_masked", "has rdma_network %s with host bits, expected %s" % (prefix, prefix.masked())
+            "oca_prefix_not_masked",
+            "has rdma_network %s with host bits, expected %s" % (prefix, prefix.masked()),
         )
     return prefix
 

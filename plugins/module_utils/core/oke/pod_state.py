@@ -22,25 +22,27 @@ class Problem:
     message: str
 
 
-def problems(
-    if_name: str,
-    nic_index: int,
-    child: Address,
-    child_range: Prefix,
-    addr_json: Any,
-    route_json: Any,
-    rule_json: Any,
-) -> list[Problem]:
-    """Compare a pod with the profile, in the order address, route, rule (F147).
+@dataclass(frozen=True)
+class Output:
+    """Parsed output of ``ip -j addr``, ``ip -j route show table N`` and ``ip -j rule`` in the pod.
 
-    :param addr_json: parsed output of ``ip -j addr``; ``route_json`` of ``ip -j route show table N``, ``rule_json`` of
-        ``ip -j rule``. What does not look like such output counts as not there.
+    What does not look like such output counts as not there.
     """
+
+    addr: Any
+    route: Any
+    rule: Any
+
+
+def problems(
+    if_name: str, nic_index: int, child: Address, child_range: Prefix, output: Output
+) -> list[Problem]:
+    """Compare a pod with the profile, in the order address, route, rule (F147)."""
     wanted = routing(child, child_range, nic_index)
     return [
-        *_address_problems(if_name, wanted, _objects(addr_json)),
-        *_route_problems(if_name, wanted, _objects(route_json)),
-        *_rule_problems(if_name, wanted, _objects(rule_json)),
+        *_address_problems(if_name, wanted, _objects(output.addr)),
+        *_route_problems(if_name, wanted, _objects(output.route)),
+        *_rule_problems(if_name, wanted, _objects(output.rule)),
     ]
 
 
@@ -69,7 +71,8 @@ def _address_problems(if_name: str, wanted: Routing, links: list[dict[str, Any]]
     elif wanted.address.length not in map(_number, lengths):
         yield Problem(
             "pod_address_prefix",
-            "%s holds the child address with length %s, expected %s." % (if_name, quoted(lengths[0]), wanted.address),
+            "%s holds the child address with length %s, expected %s."
+            % (if_name, quoted(lengths[0]), wanted.address),
         )
 
 
@@ -80,7 +83,9 @@ def _route_problems(if_name: str, wanted: Routing, routes: list[dict[str, Any]])
         yield Problem("pod_route_missing", "%s is missing." % text)
         return
     if route.get("scope") != "link" and _number(route.get("scope")) != wanted.route.scope:
-        yield Problem("pod_route_scope", "%s has scope %s, expected link." % (text, quoted(route.get("scope"))))
+        yield Problem(
+            "pod_route_scope", "%s has scope %s, expected link." % (text, quoted(route.get("scope")))
+        )
     if find_address(route.get("prefsrc")) != wanted.route.source:
         yield Problem(
             "pod_route_source",

@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from ..errors import RdmaError
 from ..json_text import Reader
-from ..net import Prefix, quoted
+from ..net import quoted
 from ..snapshot import Route
 from . import conflicts
 from .addressing import Child, Network, Routing, derive_child, routing
@@ -93,7 +93,7 @@ class Node:
     interfaces: Mapping[str, Interface] = field(default_factory=dict)
     netns_mode: Optional[str] = None
     metadata: Optional[Metadata] = None
-    oca: OcaConfig = OcaConfig()
+    oca: OcaConfig = field(default_factory=OcaConfig)
     child_range: Network = DEFAULT_CHILD_RANGE
     vnics: Any = None
     host_routes: Optional[Iterable[Route]] = None
@@ -186,7 +186,9 @@ def _check_settings(claim: Claim) -> None:
         )
     addressing = claim.addressing or ("DHCP" if claim.dhcp else "")
     if addressing == "DHCP":
-        raise _claim_refusal("claim_dhcp", "DHCP addressing", "Remove interface.dhcp and interface.addressing.")
+        raise _claim_refusal(
+            "claim_dhcp", "DHCP addressing", "Remove interface.dhcp and interface.addressing."
+        )
     if addressing == "Unnumbered":
         raise _claim_refusal("claim_unnumbered", "unnumbered addressing", "Remove interface.addressing.")
     if claim.addresses:
