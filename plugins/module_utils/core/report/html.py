@@ -467,7 +467,7 @@ _PAGE = """<div class="tools no-print"><div class="wrap" role="search" aria-labe
 <section aria-labelledby="checks-title" class="no-print">
 <div class="section-head"><h2 id="checks-title">Checks</h2></div>
 <div class="card"><details><summary>All checks of this run and how many nodes have which result</summary>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="checks-title">
+<div class="scroll" tabindex="0" role="group" aria-labelledby="checks-title">
 <table class="plain" id="checks"></table></div>
 </details></div>
 </section>
@@ -475,7 +475,7 @@ _PAGE = """<div class="tools no-print"><div class="wrap" role="search" aria-labe
 <dialog id="drawer" aria-labelledby="drawer-title">
 <div class="drawer-head"><div><h2 id="drawer-title" tabindex="-1"></h2><div id="drawer-facts"></div></div>
 <button type="button" class="close" id="drawer-close" aria-label="Close">\u2715</button></div>
-<div class="drawer-body" id="drawer-body" tabindex="0" role="region" aria-labelledby="drawer-title"></div>
+<div class="drawer-body" id="drawer-body" tabindex="0" role="group" aria-labelledby="drawer-title"></div>
 </dialog>
 """
 

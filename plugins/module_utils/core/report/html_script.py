@@ -25,7 +25,7 @@ SCRIPT = r"""
     "not derived",
     "not told",
   ];
-  const ROWS = 60,
+  const ROWS = 40,
     GROUPS = 25,
     MAP_ROWS = 40,
     NAMES = 14;
@@ -209,6 +209,13 @@ SCRIPT = r"""
     };
   };
 
+  // Work that is out of sight waits until the answer to the filter is on the screen.
+  let waiting = 0;
+  const soon = (work) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(work, 150);
+  };
+
   const refresh = () => {
     view = apply();
     const hosts = view.found.filter((n) => n !== head.fleet).length;
@@ -218,7 +225,7 @@ SCRIPT = r"""
     $("reset").hidden = !view.active;
     drawMatrix();
     drawGroups();
-    if (mapDrawn) drawMap();
+    if (mapDrawn) soon(drawMap);
   };
 
   const chip = (parent, label, content, chosen, value) => {
@@ -261,7 +268,7 @@ SCRIPT = r"""
     $("search").addEventListener("input", (event) => {
       filter.text = event.target.value;
       clearTimeout(timer);
-      timer = setTimeout(refresh, 60);
+      timer = setTimeout(refresh, 30);
     });
     $("reset").addEventListener("click", () => {
       filter.text = $("search").value = "";
@@ -428,7 +435,8 @@ SCRIPT = r"""
     const info = checks[check];
     const messages = new Map();
     for (const n of members) {
-      for (const id of recordsAt(n, check)) if (!messages.has(id) && messages.size < 4) messages.set(id, n);
+      for (const id of recordsAt(n, check)) if (!messages.has(id)) messages.set(id, n);
+      if (messages.size > 3) break;
     }
     const lines = [...messages].slice(0, 3).map(([id, n]) => {
       const one = finding(n, check, id);
@@ -544,6 +552,7 @@ SCRIPT = r"""
       others: others ? others.map((one) => strings[one]) : [],
     };
   };
+  const isWrong = (one) => one.state > 0 && one.state < 5;
   const placesOf = (n) => rails().nodes[n].map(place);
   const sentence = (one) =>
     [
@@ -571,32 +580,45 @@ SCRIPT = r"""
     return length ? first.slice(0, length).join(separator) + separator : "";
   };
 
-  const drawMap = () => {
-    mapDrawn = true;
-    const choice = $("network");
-    const networks = rails().networks;
-    const wanted = Number(choice.value || 0);
-    const inView = new Set(view.found);
-    const all = nodes
+  // What does not depend on the filter: rails of one network, their common prefixes, its nodes with wrong ones first.
+  const models = new Map();
+  const modelOf = (network) => {
+    if (models.has(network)) return models.get(network);
+    const members = nodes
       .map((_, n) => n)
-      .filter((n) => rails().nodes[n].length && rails().network[n] === wanted && inView.has(n));
-    const table = new Map(all.map((n) => [n, placesOf(n)]));
-    const wrong = (n) => table.get(n).filter((one) => one.state > 0 && one.state < 5).length;
-    all.sort((a, b) => wrong(b) - wrong(a)); // stable: the order of the matrix within
-    const indexes = [...new Set([...table.values()].flat().map((one) => one.index))].sort((a, b) => a - b);
-    const shown = all.slice(0, mapRows);
-    const W = 9,
-      NAME = 52,
-      ROW = 36;
+      .filter((n) => rails().nodes[n].length && rails().network[n] === network);
+    const table = new Map(members.map((n) => [n, placesOf(n)]));
+    const wrong = new Map(members.map((n) => [n, table.get(n).filter(isWrong).length]));
+    members.sort((a, b) => wrong.get(b) - wrong.get(a)); // stable: the order of the matrix within
+    const columns = new Map();
+    for (const one of [...table.values()].flat()) {
+      if (!columns.has(one.index)) columns.set(one.index, []);
+      columns.get(one.index).push(one);
+    }
+    const indexes = [...columns.keys()].sort((a, b) => a - b);
     const prefix = {};
     for (const index of indexes) {
-      const column = [...table.values()].flat().filter((one) => one.index === index);
+      const column = columns.get(index);
       prefix[index] = {
         parent: common(column.map((one) => one.parent).filter(Boolean)),
         child: common(column.map((one) => one.child).filter(Boolean)),
         name: column[0].name || "NIC " + index,
       };
     }
+    const model = { members, table, indexes, prefix };
+    models.set(network, model);
+    return model;
+  };
+
+  const drawMap = () => {
+    mapDrawn = true;
+    const inView = new Set(view.found);
+    const { members, table, indexes, prefix } = modelOf(Number($("network").value || 0));
+    const all = members.filter((n) => inView.has(n));
+    const shown = all.slice(0, mapRows);
+    const W = 9,
+      NAME = 52,
+      ROW = 36;
     const cut = (text, start) => (text.startsWith(start) ? text.slice(start.length) : text);
     let longest = 7;
     for (const n of shown) {
@@ -660,7 +682,7 @@ SCRIPT = r"""
     );
     const scroller = h(
       "div",
-      { class: "map", tabindex: "0", role: "region", "aria-label": "Address map" },
+      { class: "map", tabindex: "0", role: "group", "aria-label": "Address map" },
       names,
       h("div", { class: "map-body" }, svg),
     );
@@ -691,11 +713,11 @@ SCRIPT = r"""
       all.flatMap((n) =>
         table
           .get(n)
-          .filter((one) => one.state > 0 && one.state < 5)
+          .filter(isWrong)
           .map((one) => [n, one]),
       ),
     );
-    $("map-note").textContent = networks.length === 1 ? networks[0] : "";
+    $("map-note").textContent = rails().networks.length === 1 ? rails().networks[0] : "";
     drawMap.all = () => {
       mapRows = all.length;
       drawMap();
@@ -720,7 +742,7 @@ SCRIPT = r"""
   const railTable = (rows, withNode) =>
     h(
       "div",
-      { class: "wide", tabindex: "0", role: "region", "aria-label": "Addresses" },
+      { class: "wide", tabindex: "0", role: "group", "aria-label": "Addresses" },
       h(
         "table",
         { class: "plain" },
@@ -867,7 +889,7 @@ SCRIPT = r"""
       bad.length
         ? h(
             "div",
-            { class: "wide", tabindex: "0", role: "region", "aria-label": "Parts" },
+            { class: "wide", tabindex: "0", role: "group", "aria-label": "Parts" },
             h(
               "table",
               { class: "plain" },

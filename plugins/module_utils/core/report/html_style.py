@@ -591,6 +591,14 @@ td.t-waived {
   max-height: min(75vh, 52rem);
   border-radius: 12px;
 }
+#map {
+  content-visibility: auto;
+  contain-intrinsic-size: auto 52rem;
+}
+.group {
+  content-visibility: auto;
+  contain-intrinsic-size: auto 8rem;
+}
 .map-names {
   position: sticky;
   left: 0;

@@ -9,7 +9,6 @@ Private to rdma.k8s: it may change with any release.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from .. import finding as model
@@ -43,16 +42,47 @@ def render(document: ResultDocument, width: int = 100, colour: bool = False, lim
     :param colour: write ANSI colours; the caller knows whether a person looks at a terminal.
     :param limit: how many groups of findings are told in full; the others are counted.
     """
-    writer = _Writer(max(40, min(width, 100)), colour)
+    writer = _Writer(width, colour)
     found = digest(document)
     return "\n".join([line.rstrip() for line in writer.lines(document, found, limit)]) + "\n"
 
 
-class _Writer:
+class Lines:
+    """Lines with a coloured word in front, for a terminal of ``width`` columns (40 to 100 are used)."""
+
     def __init__(self, width: int, colour: bool) -> None:
-        self.width = width
+        self.width = max(40, min(width, 100))
         self.colour = colour
 
+    def entry(self, name: str, text: str, word: str = "") -> Iterator[str]:
+        """The first lines of an entry: ``word`` (default: ``name``) in the colour of ``name``, then the text."""
+        label = self.paint(name, (word or name).upper().ljust(_INDENT))
+        first, *rest = _wrap(text, self.width - _INDENT)
+        yield label + self.paint("strong", first)
+        for line in rest:
+            yield " " * _INDENT + self.paint("strong", line)
+
+    def wrapped(self, text: str, most: int = 3) -> Iterator[str]:
+        """``text`` below an entry, in ``most`` lines at most."""
+        room = self.width - _INDENT
+        lines = _wrap(text, room)
+        if len(lines) > most:
+            lines = lines[:most]
+            lines[-1] = lines[-1][: room - 4] + " ..."
+        for line in lines:
+            yield " " * _INDENT + line
+
+    def wrap_plain(self, text: str) -> list[str]:
+        """``text`` over the full width."""
+        return _wrap(text, self.width)
+
+    def paint(self, name: str, text: str) -> str:
+        """``text`` in the colour of a verdict, if colours are wanted."""
+        code = _COLOURS.get(name)
+        return "\x1b[%sm%s\x1b[0m" % (code, text) if self.colour and code else text
+
+
+class _Writer(Lines):
     def lines(self, document: ResultDocument, found: Digest, limit: int) -> Iterator[str]:
         yield from self.head(document, found)
         shown = [group for group in found.groups if group.verdict in OPEN]
@@ -88,7 +118,7 @@ class _Writer:
             words.append("target %s" % flat(document.target))
         if document.child_range:
             words.append("child range %s" % flat(document.child_range))
-        yield from textwrap.wrap(", ".join(words), self.width)
+        yield from self.wrap_plain(", ".join(words))
         parts = [(name, "%d %s" % (len(names), _NODE_WORDS[name])) for name, names in hosts.items()]
         line, used = [], 0
         for name, text in parts:
@@ -126,27 +156,6 @@ class _Writer:
             yield from self.wrapped("... and %s more" % count(len(messages) - 3, "other message"))
         if group.info.hint:
             yield from self.wrapped("To do: " + flat(group.info.hint), most=6)
-
-    def entry(self, name: str, text: str) -> Iterator[str]:
-        label = self.paint(name, name.upper().ljust(_INDENT))
-        first, *rest = textwrap.wrap(text, self.width - _INDENT) or [""]
-        yield label + self.paint("strong", first)
-        for line in rest:
-            yield " " * _INDENT + self.paint("strong", line)
-
-    def wrapped(self, text: str, most: int = 3) -> Iterator[str]:
-        """``text`` below an entry; long words (folded node names) are broken where a comma stands."""
-        room = self.width - _INDENT
-        lines = _wrap(text, room)
-        if len(lines) > most:
-            lines = lines[:most]
-            lines[-1] = lines[-1][: room - 4] + " ..."
-        for line in lines:
-            yield " " * _INDENT + line
-
-    def paint(self, name: str, text: str) -> str:
-        code = _COLOURS.get(name)
-        return "\x1b[%sm%s\x1b[0m" % (code, text) if self.colour and code else text
 
 
 def _wrap(text: str, width: int) -> list[str]:
