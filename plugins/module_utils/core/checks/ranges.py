@@ -194,6 +194,7 @@ def _overlap(node: Node, networks: Iterable[tuple[str, Prefix]], good: str, none
     "The child range does not overlap the RDMA network of OCA",
     CRITICAL,
     "Choose a range beside the RDMA network; adjacent is fine.",
+    needs=("oca",),
     evidence=("setting child_range", "rdma_network.json"),
 )
 @_ipv4_only
