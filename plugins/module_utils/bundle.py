@@ -12,6 +12,7 @@ named by the SHA-256, and imports from there: an import from the archive itself 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -42,13 +43,14 @@ def prepare(libraries: tuple[str, ...]) -> list[str]:
     """
     digest, archive = os.environ.get(DIGEST, ""), os.environ.get(ARCHIVE, "")
     if libraries and archive and _SHA256.fullmatch(digest):
-        _use(unpack(archive, digest, cache_directory()))
+        _use(unpack(archive, digest, cache_directory()), libraries)
         return []
     missing = [library for library in libraries if not usable(library)]
     if missing and _SHA256.fullmatch(digest):
         cached = os.path.join(cache_directory(), digest)
         if is_own_directory(cached):
-            _use(cached)
+            os.utime(cached)
+            _use(cached, libraries)
             return []
     return missing
 
@@ -68,9 +70,17 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in _NUMBER.findall(version)[:3]]
 
 
-def _use(directory: str) -> None:
+def _use(directory: str, libraries: tuple[str, ...]) -> None:
+    """Import the libraries from a directory. Their bytecode is kept there, which Ansible switches off: else 300 files
+    would be compiled in each run."""
     sys.path.insert(0, directory)
     importlib.invalidate_caches()
+    without, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        for library in libraries:
+            deps.load(library)
+    finally:
+        sys.dont_write_bytecode = without
 
 
 def cache_directory() -> str:

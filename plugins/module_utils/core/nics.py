@@ -112,14 +112,19 @@ def as_dict(nic: Nic) -> dict[str, Any]:
         "addresses": list(link.addresses) if link is not None else [],
         "arp_ignore": arp.ignore if arp is not None else None,
         "arp_announce": arp.announce if arp is not None else None,
+        "arp_filter": arp.filter if arp is not None else None,
         "rp_filter": arp.rp_filter if arp is not None else None,
         "pci": nic.pci or None,
         "driver": function.driver or None if function is not None else None,
         "numa": function.numa if function is not None else None,
+        "vf_of": function.vf_of or None if function is not None else None,
+        "vfs": function.vfs if function is not None else None,
+        "guid": device.guid or None if device is not None else None,
         "firmware": device.firmware or None if device is not None else None,
         "index": nic_index_of_name(nic.name),
     }
 
 
 def _gid_dict(group: GidGroup) -> dict[str, Any]:
-    return {"address": group.address, "entries": [{"index": index, "type": kind} for index, kind in group.entries]}
+    entries = [{"index": index, "type": kind} for index, kind in group.entries]
+    return {"address": group.address, "entries": entries, "netdev": group.netdev or None}
