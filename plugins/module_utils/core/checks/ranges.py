@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Iterable, Optional
+from collections.abc import Iterable
+from typing import Callable, Optional
 
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, INFO, Detail
 from ..net import Prefix, find_prefix
-from ..oke import child_range as rules
-from ..oke import conflicts, imds
+from ..oke import child_range as rules, conflicts, imds
 from ..oke.addressing import Vnic
 from ..oke.constants import DEFAULT_CHILD_RANGE, MAX_NICS
 from ..snapshot import Route
@@ -183,7 +183,9 @@ def _overlap(node: Node, networks: Iterable[tuple[str, Prefix]], good: str, none
     if found is None:
         return skipped("The range is not valid; see RDMA-RANGE-001 and RDMA-RANGE-002.")
     details = [
-        bad(label, "%s overlaps %s" % (network, found), "no overlap", str(network)) if network.overlaps(found) else ok(label)
+        bad(label, "%s overlaps %s" % (network, found), "no overlap", str(network))
+        if network.overlaps(found)
+        else ok(label)
         for label, network in networks
     ]
     return rolled_up(details, good, none, "no overlap with %s" % found)
@@ -214,20 +216,31 @@ def against_oca(node: Node) -> Outcome:
 @_ipv4_only
 def against_vcn(node: Node) -> Outcome:
     """F45, F46: the node sees the subnets of its own VNICs; whole VCNs and peers come from the settings."""
-    networks = _labelled(node, "vcn_cidrs", "VCN") + _labelled(node, "peer_cidrs", "peer")
-    documents = node.snapshot.imds
-    if documents is not None and documents.vnics is not None:
-        try:
-            networks += [("VNIC subnet %s" % subnet, subnet) for subnet in imds.parse_vnic_subnets(documents.vnics)]
-        except RdmaError:
-            pass  # RDMA-IMDS-003 tells it
-    outcome = _overlap(node, networks, "%d networks are apart from it.", NOT_GIVEN % ("VCN CIDR", "vcn_cidrs"))
+    networks = vcn_networks(node)
+    outcome = _overlap(
+        node, networks, "%d networks are apart from it.", NOT_GIVEN % ("VCN CIDR", "vcn_cidrs")
+    )
     if outcome.status == "pass" and node.policy.vcn_cidrs is None:
         return skipped("The VNIC subnets are apart from it. " + NOT_GIVEN % ("VCN CIDR", "vcn_cidrs"))
     return outcome
 
 
-def _labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
+def vcn_networks(node: Node) -> list[tuple[str, Prefix]]:
+    """VCNs and peers as given, and the subnets of the node's VNICs, each with its label."""
+    networks = labelled(node, "vcn_cidrs", "VCN") + labelled(node, "peer_cidrs", "peer")
+    documents = node.snapshot.imds
+    if documents is not None and documents.vnics is not None:
+        try:
+            networks += [
+                ("VNIC subnet %s" % subnet, subnet) for subnet in imds.parse_vnic_subnets(documents.vnics)
+            ]
+        except RdmaError:
+            pass  # RDMA-IMDS-003 tells it
+    return networks
+
+
+def labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
+    """The networks of a setting, each with its label."""
     return [("%s %s" % (label, network), network) for network in node.policy.networks.get(kind, ())]
 
 
@@ -242,7 +255,10 @@ def _labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
 def against_pods(node: Node) -> Outcome:
     """F50."""
     return _overlap(
-        node, _labelled(node, "pod_cidrs", "pod CIDR"), "%d pod CIDRs are apart.", NOT_GIVEN % ("pod CIDR", "pod_cidrs")
+        node,
+        labelled(node, "pod_cidrs", "pod CIDR"),
+        "%d pod CIDRs are apart.",
+        NOT_GIVEN % ("pod CIDR", "pod_cidrs"),
     )
 
 
@@ -258,7 +274,7 @@ def against_services(node: Node) -> Outcome:
     """F48, F50."""
     return _overlap(
         node,
-        _labelled(node, "service_cidrs", "service CIDR"),
+        labelled(node, "service_cidrs", "service CIDR"),
         "%d service CIDRs are apart.",
         NOT_GIVEN % ("service CIDR", "service_cidrs"),
     )
@@ -305,6 +321,14 @@ def _route_detail(route: Route, child_range: Prefix) -> Optional[Detail]:
 @_ipv4_only
 def against_interfaces(node: Node) -> Outcome:
     """Addresses of interfaces that are neither RDMA NICs nor their children."""
+    networks = interface_networks(node)
+    return _overlap(
+        node, networks, "%d addresses are apart from it.", "No other interface has an IPv4 address."
+    )
+
+
+def interface_networks(node: Node) -> list[tuple[str, Prefix]]:
+    """The networks of the interfaces that are neither RDMA NICs nor their children, each with its label."""
     names = {nic.name for nic in node.nics}
     networks = []
     for link in node.snapshot.links or ():
@@ -314,7 +338,7 @@ def against_interfaces(node: Node) -> Outcome:
             network = _network_of(text)
             if network is not None:
                 networks.append(("%s %s" % (link.name, text), network))
-    return _overlap(node, networks, "%d addresses are apart from it.", "No other interface has an IPv4 address.")
+    return networks
 
 
 def _network_of(text: str) -> Optional[Prefix]:
@@ -322,9 +346,7 @@ def _network_of(text: str) -> Optional[Prefix]:
     return found.masked() if found is not None and found.version == 4 else None
 
 
-def _per_network(
-    fleet: Fleet, judge: Callable[[list[Node]], dict[str, Outcome]]
-) -> dict[str, Outcome]:
+def _per_network(fleet: Fleet, judge: Callable[[list[Node]], dict[str, Outcome]]) -> dict[str, Outcome]:
     """Outcomes of a judgement made inside each RDMA network; nodes outside every network are skipped."""
     outcomes = {node.name: skipped(_outside(node)) for node in fleet.nodes}
     for nodes in fleet.networks.values():
@@ -361,7 +383,8 @@ def _one_subnet(nodes: list[Node]) -> dict[str, Outcome]:
             outcomes[node.name] = passed("%s, like most nodes of the network." % usual)
         else:
             outcomes[node.name] = failed(
-                "The primary subnet is %s; most nodes of its RDMA network are in %s." % (node.vnic.subnet, usual),
+                "The primary subnet is %s; most nodes of its RDMA network are in %s."
+                % (node.vnic.subnet, usual),
                 expected=usual,
                 observed=str(node.vnic.subnet),
             )
@@ -398,12 +421,23 @@ def _unique_on(node: Node, owners: dict[int, list[str]]) -> Outcome:
     for nic, child in node.children:
         if isinstance(child, RdmaError):
             about_range = child.code in RANGE_ERRORS
-            details.append(bad(nic.name, child.message, "", child.code) if about_range else unclear(nic.name, child.message))
+            details.append(
+                bad(nic.name, child.message, "", child.code)
+                if about_range
+                else unclear(nic.name, child.message)
+            )
             continue
         me = "%s %s" % (node.name, nic.name)
         others = [owner for owner in owners[child.child.value] if owner != me]
         if others:
-            details.append(bad(nic.name, "%s is the child of %s too" % (child.child, listed(others, 3)), "unique", str(child.child)))
+            details.append(
+                bad(
+                    nic.name,
+                    "%s is the child of %s too" % (child.child, listed(others, 3)),
+                    "unique",
+                    str(child.child),
+                )
+            )
         else:
             details.append(ok(nic.name))
     return rolled_up(details, "%d children, unique in the network.", NO_NIC)
@@ -456,7 +490,8 @@ def not_too_large(node: Node) -> Outcome:
     needed = max(8, vnic.subnet.length - 4)
     if found.length < needed:
         return warned(
-            "%s is larger than the /%d that holds 16 NICs of a /%d subnet." % (found, needed, vnic.subnet.length),
+            "%s is larger than the /%d that holds 16 NICs of a /%d subnet."
+            % (found, needed, vnic.subnet.length),
             expected="/%d" % needed,
             observed="/%d" % found.length,
         )
