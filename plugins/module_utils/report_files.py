@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Union
 
 from .core import json_text
 from .core.errors import RdmaError
@@ -86,9 +86,9 @@ def write_reports(
 
 
 def write_files(
-    directory: str, files: Mapping[str, Iterable[str]], dry_run: bool = False, mode: int = 0o644
+    directory: str, files: Mapping[str, Iterable[Union[str, bytes]]], dry_run: bool = False, mode: int = 0o644
 ) -> list[Written]:
-    """Write several text files, of which the pieces are given by file name. See :func:`write_reports`."""
+    """Write several files, of which the pieces are given by file name; text as UTF-8. See :func:`write_reports`."""
     prepared: list[tuple[str, str, Written]] = []
     path = directory
     try:
@@ -128,12 +128,12 @@ def _temporary(directory: str, name: str) -> str:
     return temporary
 
 
-def _write(temporary: str, pieces: Iterable[str], mode: int) -> tuple[bytes, int]:
+def _write(temporary: str, pieces: Iterable[Union[str, bytes]], mode: int) -> tuple[bytes, int]:
     """Write the pieces to the file, or to none when its name is empty; return their SHA-256 and size in bytes."""
     digest, size = hashlib.sha256(), 0
     with open(temporary or os.devnull, "wb", buffering=1 << 16) as file:
         for piece in pieces:
-            data = piece.encode("utf-8")
+            data = piece if isinstance(piece, bytes) else piece.encode("utf-8")
             digest.update(data)
             size += len(data)
             file.write(data)
