@@ -19,9 +19,11 @@ KEPT = 12
 REPLACED = "(removed)"
 
 _OCID = re.compile(r"ocid1\.([a-z0-9_]+)\.[A-Za-z0-9_.-]*?\.?([A-Za-z0-9_-]{1,%d})(?![A-Za-z0-9_.-])" % KEPT)
-_SECRET_KEY = re.compile(r"pass(word|phrase)|secret|token|private|credential|api_?key|authorized_keys", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"pass(word|phrase)|secret|token|private_?key|credential|api_?key|authorized_keys", re.IGNORECASE
+)
 _SECRET_IN_TEXT = re.compile(
-    r'("[^"\\]*(?:pass(?:word|phrase)|secret|token|private|credential|api_?key)[^"\\]*"\s*:\s*)"(?:[^"\\]|\\.)*"',
+    r'("[^"\\]*(?:pass(?:word|phrase)|secret|token|private_?key|credential|api_?key)[^"\\]*"\s*:\s*)"(?:[^"\\]|\\.)*"',
     re.IGNORECASE,
 )
 
