@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""``rdma-k8s checks``: list the catalogue. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from fnmatch import fnmatchcase
+
+from ..core import codec
+from ..core.checks import judge  # importing it registers all areas
+from ..core.errors import RdmaError
+from .near import did_you_mean
+from .terminal import Terminal
+
+
+def run(arguments: Namespace, terminal: Terminal) -> int:
+    """Returns 0."""
+    pattern = arguments.pattern or "*"
+    chosen = [judge.CATALOGUE[check] for check in sorted(judge.CATALOGUE) if fnmatchcase(check, pattern)]
+    if not chosen:
+        raise RdmaError(
+            "check_unknown",
+            "No check has an id like %r%s" % (pattern, did_you_mean(pattern, judge.CATALOGUE)),
+            hint="Ids look like RDMA-NODE-001; '*' stands for any text.",
+        )
+    if arguments.format == "json":
+        documents = [{**codec.encode(check.info), "scope": check.scope} for check in chosen]
+        terminal.write(json.dumps(documents, indent=1) + "\n")
+    else:
+        terminal.table(
+            ("ID", "SEVERITY", "TITLE"),
+            [(check.info.id, check.info.severity, check.info.title) for check in chosen],
+            indent="",
+        )
+    return 0
