@@ -132,12 +132,13 @@ def run_all(gates: list[Gate], patterns: list[str] | None) -> list[Row]:
 
 
 def choose(names: list[str]) -> list[Gate]:
-    """Return the gates with these names, all for none."""
+    """Return the gates with these names and those that they need, all for none."""
     known = {gate.name: gate for gate in GATES}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"gates: no gate is called {', '.join(unknown)}. There are: {', '.join(known)}")
-    return [known[name] for name in names] or GATES
+    wanted = {need for name in names for need in (name, *known[name].after)}
+    return [gate for gate in GATES if gate.name in wanted or not names]
 
 
 def summary(rows: list[Row]) -> int:
