@@ -224,7 +224,8 @@ def quickest(tests: set[str], seconds: dict[str, float]) -> list[str]:
         plain, bracket, parameters = test.partition("[")
         *place, name = plain.replace(".py::", "::").replace("/", ".").split("::")
         times[test] = seconds.get(f"{'.'.join(place)}::{name}{bracket}{parameters}", 1.0)
-    ordered, spent = [], 0.0
+    ordered: list[str] = []
+    spent = 0.0
     for test in sorted(tests, key=lambda name: (times[name], name)):
         spent += times[test]
         if ordered and (spent > SECONDS / 4 or len(ordered) == MOST_TESTS):
