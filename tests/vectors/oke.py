@@ -15,6 +15,7 @@ from rdma_k8s.core.oke import (
     addressing,
     child_range,
     conflicts,
+    constants,
     imds,
     layout,
     nics,
@@ -23,7 +24,6 @@ from rdma_k8s.core.oke import (
     pod_state,
     profile,
 )
-from rdma_k8s.core.oke.constants import DEFAULT_CHILD_RANGE, DEFAULT_OCA_NETWORK
 from rdma_k8s.core.snapshot import Route
 
 OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
@@ -49,12 +49,12 @@ def vnic_of(value: Any) -> Any:
 
 def oca_network_of(given: dict[str, Any]) -> Any:
     """The optional member `oca_network`, as text."""
-    return given.get("oca_network", str(DEFAULT_OCA_NETWORK))
+    return given.get("oca_network", str(constants.DEFAULT_OCA_NETWORK))
 
 
 def child_range_of(given: dict[str, Any]) -> Any:
     """The optional member `child_range`, as text."""
-    return given.get("child_range", str(DEFAULT_CHILD_RANGE))
+    return given.get("child_range", str(constants.DEFAULT_CHILD_RANGE))
 
 
 def vnic_object(vnic: Any) -> Any:
@@ -352,7 +352,7 @@ def resolve_profile(given: dict[str, Any]) -> dict[str, Any]:
         netns_mode=given["netns_mode"],
         metadata=metadata_of(given["metadata"]),
         oca=oca.OcaConfig(
-            parse_prefix(given["oca"].get("network") or str(DEFAULT_OCA_NETWORK)),
+            parse_prefix(given["oca"].get("network") or str(constants.DEFAULT_OCA_NETWORK)),
             given["oca"]["address_mode"],
         ),
         child_range=child_range_of(given),
@@ -391,8 +391,10 @@ def pod_ip_state(given: dict[str, Any]) -> dict[str, Any]:
 def matches(document: Any) -> bool:
     """Tell whether a parsed file is one of OKE child range vectors."""
     schema = document.get("schema") if isinstance(document, dict) else None
-    ops = schema.get("ops") if isinstance(schema, dict) else None
-    return isinstance(ops, dict) and bool(set(ops) & set(OPERATIONS))
+    if not isinstance(schema, dict):
+        return False
+    tables = [schema.get(key) for key in ("ops", "error_kinds", "problem_kinds")]
+    return all(isinstance(table, dict) for table in tables) and bool(set(schema["ops"]) & set(OPERATIONS))
 
 
 def cases(document: Any) -> list[Any]:
@@ -439,9 +441,13 @@ def check_kinds(schema: dict[str, Any], case: dict[str, Any]) -> None:
     """Every kind that a case expects must be one that its file lists."""
     expected = case["expect"]
     for key, listed in (("error", "error_kinds"), ("warnings", "error_kinds"), ("problems", "problem_kinds")):
-        kinds = expected.get(key, [])
-        for kind in [kinds] if key == "error" and key in expected else kinds:
-            if not isinstance(kind, str) or kind not in schema.get(listed, {}):
+        if key not in expected:
+            continue
+        kinds = [expected[key]] if key == "error" else expected[key]
+        if not isinstance(kinds, list):
+            raise UnjudgeableError("%s: %r is not a list" % (case["name"], key))
+        for kind in kinds:
+            if not isinstance(kind, str) or kind not in schema[listed]:
                 raise UnjudgeableError("%s: unknown kind %r in %r" % (case["name"], kind, key))
     if not isinstance(expected.get("details", {}), dict):
         raise UnjudgeableError("%s: 'details' is not an object" % case["name"])

@@ -10,6 +10,7 @@ error; it sees neither other nodes nor the whole pod and service networks (F23, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
@@ -237,23 +238,24 @@ def _too_small(subnet: Prefix, wanted: Prefix, needed: int) -> RdmaError:
 
 def _check_uniform(groups: _Groups, problems: _Problems) -> None:
     """All nodes of an RDMA network use one subnet and one OCA network (F23)."""
-    for place, code, what in (
-        (0, "subnets_differ", "primary VNIC subnets"),
-        (1, "oca_networks_differ", "OCA networks"),
-    ):
-        counts: dict[Prefix, int] = {}
-        for key, group in groups.items():
-            counts[key[place]] = counts.get(key[place], 0) + len(group.nodes)
-        if len(counts) > 1:
-            shown = ", ".join(["%s (%d nodes)" % entry for entry in sorted(counts.items())])
-            problems.add(
-                RdmaError(
-                    code,
-                    "The nodes of one RDMA network have %d %s, expected 1: %s." % (len(counts), what, shown),
-                    hint="Positions, and so children, are unique within one subnet only: check each network by itself.",
-                    networks=[str(network) for network in sorted(counts)],
-                )
-            )
+    subnets, oca_networks = Counter[Prefix](), Counter[Prefix]()
+    for (subnet, oca_network), group in groups.items():
+        subnets[subnet] += len(group.nodes)
+        oca_networks[oca_network] += len(group.nodes)
+    if len(subnets) > 1:
+        problems.add(_differ("subnets_differ", "primary VNIC subnets", subnets))
+    if len(oca_networks) > 1:
+        problems.add(_differ("oca_networks_differ", "OCA networks", oca_networks))
+
+
+def _differ(code: str, what: str, counts: Counter[Prefix]) -> RdmaError:
+    shown = ", ".join(["%s (%d nodes)" % entry for entry in sorted(counts.items())])
+    return RdmaError(
+        code,
+        "The nodes of one RDMA network have %d %s, expected 1: %s." % (len(counts), what, shown),
+        hint="Positions, and so children, are unique within one subnet only: check each network by itself.",
+        networks=[str(network) for network in sorted(counts)],
+    )
 
 
 def _check_networks(wanted: Prefix, networks: list[LabelledNetwork], problems: _Problems) -> None:
@@ -278,8 +280,8 @@ def _check_nodes(wanted: Prefix, nodes: list[FleetNode], problems: _Problems) ->
             parse_vnic_subnets(node.vnics)
         except RdmaError as error:
             problems.add(error, [node.name])
-        for error in conflicts.of_node(wanted, node.vnics, node.routes, node.service_host):
-            problems.add(error, [node.name])
+        for conflict in conflicts.of_node(wanted, node.vnics, node.routes, node.service_host):
+            problems.add(conflict, [node.name])
 
 
 def _check_plan(plan: FleetPlan, problems: _Problems) -> None:

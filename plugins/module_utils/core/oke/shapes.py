@@ -156,9 +156,10 @@ def _number(lowest: float, highest: float, whole: bool) -> Callable[[Any], Any]:
 
 def _texts(pattern: re.Pattern[str]) -> Callable[[Any], Optional[tuple[str, ...]]]:
     def read(value: Any) -> Optional[tuple[str, ...]]:
-        entries = value if isinstance(value, list) else [None]
-        good = all(isinstance(entry, str) and pattern.fullmatch(entry) for entry in entries)
-        return tuple(entries) if good and len(set(entries)) == len(entries) else None
+        if not isinstance(value, list):
+            return None
+        entries = [entry for entry in value if isinstance(entry, str) and pattern.fullmatch(entry)]
+        return tuple(entries) if len(value) == len(entries) == len(set(entries)) else None
 
     return read
 
