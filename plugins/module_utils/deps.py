@@ -16,7 +16,7 @@ from typing import Any
 
 from .core.errors import RdmaError
 
-MINIMUM = {"netaddr": "0.10.0", "pyroute2": "0.7.2", "jmespath": "1.0.0"}
+MINIMUM = {"netaddr": "0.10.0", "pyroute2": "0.7.2", "jmespath": "1.0.0", "PyYAML": "6.0"}
 
 
 def load(library: str, module: str = "") -> Any:
@@ -51,3 +51,8 @@ def netaddr() -> Any:
 def jmespath() -> Any:
     """The query language of the users' own checks. See :func:`load` for errors."""
     return load("jmespath")
+
+
+def yaml() -> Any:
+    """The library that reads policies. See :func:`load` for errors."""
+    return load("PyYAML", "yaml")

@@ -20,7 +20,6 @@ from .core.report.document import ResultDocument
 from .version import VERSION
 
 
-
 def policy_from(path: Optional[str] = None, settings: Optional[Mapping[str, Any]] = None) -> Policy:
     """The policy of a YAML file, with single settings laid over it.
 
