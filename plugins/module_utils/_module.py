@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Callable
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from . import bundle
 from .core.errors import RdmaError
+from .core.snapshot import ReadError
 
 
 def run(module: AnsibleModule, act: Callable[[], dict[str, Any]], libraries: tuple[str, ...] = ()) -> None:
@@ -30,6 +32,24 @@ def run(module: AnsibleModule, act: Callable[[], dict[str, Any]], libraries: tup
             _fail_missing(module, [error.details["library"]], error.details["reason"])
         module.fail_json(msg=str(error), code=error.code, details=dict(error.details))
     module.exit_json(changed=False, **result)
+
+
+def findings(read: Iterable[ReadError], parsed: Iterable[RdmaError]) -> list[dict[str, Any]]:
+    """What is wrong with a source, as plain data: reads that failed, then content that is unusable."""
+    failed = [
+        {
+            "code": "read_failed",
+            "message": "%s: %s." % (error.source, error.reason),
+            "hint": "",
+            "retryable": True,
+        }
+        for error in read
+    ]
+    unusable = [
+        {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
+        for error in parsed
+    ]
+    return failed + unusable
 
 
 def _fail_missing(module: AnsibleModule, libraries: list[str], reason: str) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any, Optional
 
 from ..core.errors import RdmaError
-from ..core.snapshot import SUBSETS, Collector, NodeSnapshot, RdmaSystem
-from . import imds, kernel, links, oca, rdma_netlink, records, rtnetlink, sysfs
+from ..core.snapshot import SUBSETS, Collector, FirewallRule, NodeSnapshot, RdmaSystem
+from . import firewall, imds, kernel, links, nftables, oca, rdma_netlink, records, rtnetlink, sysfs
 from .files import Root
 
 _MODES = {0: "exclusive", 1: "shared"}  # S12
@@ -60,6 +60,8 @@ def collect(
         values.update(_links(root, recorded, wanted))
     if "pci" in wanted:
         values["pci"] = sysfs.functions(root)
+    if "firewall" in wanted:
+        values["firewall"] = _firewall(root, recorded, host.kernel)
     if "imds" in wanted:
         answers = imds.read(root, imds_url, imds_timeout)
         values["imds"] = answers.documents
@@ -68,7 +70,7 @@ def collect(
     return NodeSnapshot(
         name=name or host.hostname,
         collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        subsets=tuple([subset for subset in wanted if subset not in ("firewall",)]),
+        subsets=wanted,
         collector=Collector(
             version=version,
             python=platform.python_version(),
@@ -131,6 +133,19 @@ def _links(root: Root, recorded: Optional[dict[str, Any]], wanted: tuple[str, ..
         values["routes"] = linker.routes()
         values["rules"] = linker.rules()
     return values
+
+
+def _firewall(
+    root: Root, recorded: Optional[dict[str, Any]], release: str
+) -> Optional[tuple[FirewallRule, ...]]:
+    if recorded is None:
+        answers = nftables.read(root, release)
+    else:
+        answers = records.part(root, recorded, "nftables", nftables.SOURCE, records.FilterRecord)
+    found = None if answers is None else firewall.decisions(answers)
+    if answers is not None and found is None:
+        root.fail(nftables.SOURCE, "a chain has more than %d steps" % firewall.MOST_STEPS)
+    return found
 
 
 def needs_netlink(host_root: str, subsets: Iterable[str]) -> bool:

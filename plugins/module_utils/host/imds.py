@@ -87,6 +87,9 @@ def read(root: Root, url: str = "", timeout: float = TIMEOUT) -> Answers:
     else:
         documents = _ask_all(root, _Service(url or DEFAULT_URL, timeout))
     reduced = {name: reduce(documents[name], _FIELDS[name]) for name in documents}
+    for name, document in reduced.items():
+        if document is None:  # null is an answer, and the same as an empty document (F64, F69)
+            reduced[name] = type(_FIELDS[name])()
     return Answers(
         Imds(reduced.get("host"), reduced.get("instance"), reduced.get("vnics")),
         _plugins(documents.get("instance")),

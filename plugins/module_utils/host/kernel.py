@@ -97,6 +97,13 @@ def modules(root: Root, release: str) -> dict[str, str]:
     return found
 
 
+def may_have(root: Root, module: str, release: str) -> bool:
+    """Whether a module is in the kernel; true also where a kernel without loadable modules does not tell."""
+    if root.exists("/sys/module/" + module) or not root.exists("/proc/modules"):
+        return True
+    return module in _builtin(root, release)
+
+
 def _builtin(root: Root, release: str) -> set[str]:
     text = root.read("/lib/modules/%s/modules.builtin" % release, _LARGE) if release else None
     names = [line.rpartition("/")[2].partition(".")[0] for line in (text or "").splitlines()]

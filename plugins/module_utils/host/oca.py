@@ -58,7 +58,7 @@ def _file(root: Root, path: str) -> Optional[str]:
     text = root.read(path)
     if text is None:
         return None if len(root.errors) > failed else ""
-    return redact.shortened(squeeze(text))
+    return redact.shortened(squeeze(text)) or "\n"  # a file without content is there, and malformed (F52)
 
 
 def squeeze(text: str) -> str:

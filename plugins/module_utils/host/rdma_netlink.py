@@ -17,7 +17,7 @@ from typing import Any, Optional
 from .. import deps
 from .files import Root
 from .records import PortRecord, RdmaRecord
-from .rtnetlink import explain
+from .rtnetlink import explain, family_socket
 
 SOURCE = "rdma-netlink"
 IB_CORE = "/sys/module/ib_core"
@@ -99,18 +99,4 @@ def _message_class() -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _socket_class() -> Any:
-    module = deps.pyroute2("pyroute2.netlink.nlsocket")
-    answers = {operation: _message_class() for operation in (_GET, _PORT_GET, _SYS_GET)}
-
-    class Marshal(module.Marshal):  # type: ignore[misc, name-defined]
-        msg_map = answers
-
-    class Socket(module.NetlinkSocket):  # type: ignore[misc, name-defined]
-        def __init__(self, family: int) -> None:
-            super().__init__(family)
-            if hasattr(self, "set_marshal"):  # 0.9
-                self.set_marshal(Marshal())
-            else:
-                self.marshal = Marshal()
-
-    return Socket
+    return family_socket(dict.fromkeys((_GET, _PORT_GET, _SYS_GET), _message_class()))

@@ -107,6 +107,40 @@ class RtnetlinkRecord:
     rules: tuple[RuleRecord, ...] = codec.items(RuleRecord)
 
 
+@dataclass(frozen=True)
+class ChainRecord:
+    """A chain of nftables; ``hook`` and ``policy`` are set for base chains of type filter or route only."""
+
+    family: str = codec.text()
+    table: str = codec.text()
+    name: str = codec.text()
+    hook: str = codec.text("")
+    priority: int = codec.integer(0)
+    policy: str = codec.text("")
+
+
+@dataclass(frozen=True)
+class PacketRuleRecord:
+    """A rule of nftables as RoCE v2 sees it: ``match`` is ``always``, ``perhaps`` or ``never``."""
+
+    family: str = codec.text()
+    table: str = codec.text()
+    chain: str = codec.text()
+    match: str = codec.text("perhaps")
+    verdict: str = codec.text("")
+    target: str = codec.text("")
+    names_port: bool = codec.boolean(False)
+    text: str = codec.text("")
+
+
+@dataclass(frozen=True)
+class FilterRecord:
+    """Chains and rules of nftables, in the order of the kernel."""
+
+    chains: tuple[ChainRecord, ...] = codec.items(ChainRecord)
+    rules: tuple[PacketRuleRecord, ...] = codec.items(PacketRuleRecord)
+
+
 def is_recorded(root: Root) -> bool:
     """Whether the root holds the recorded answers of a node, so that nothing of the running system may be asked."""
     return bool(root.path) and root.exists(FILE)
@@ -116,8 +150,8 @@ def load(root: Root, path: str = FILE) -> Optional[dict[str, Any]]:
     """The object in a JSON file of a recorded tree; ``None`` when there is no such file.
 
     ``netlink.json`` has the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`) and
-    ``nftables``. A value ``{"error": "text"}`` says that this source could not be read, a missing key that it was not
-    recorded. Malformed content is an error of the source, not an exception.
+    ``nftables`` (:class:`FilterRecord`). A value ``{"error": "text"}`` says that this source could not be read, a
+    missing key that it was not recorded. Malformed content is an error of the source, not an exception.
     """
     if not root.path or not root.exists(path):
         return None

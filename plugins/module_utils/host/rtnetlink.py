@@ -53,6 +53,24 @@ def explain(error: BaseException) -> str:
     return "%s: %s" % (type(error).__name__, error)
 
 
+def family_socket(messages: dict[int, Any]) -> Any:
+    """A socket class for a netlink family that the library does not have: type of message to its class."""
+    module = deps.pyroute2("pyroute2.netlink.nlsocket")
+
+    class Marshal(module.Marshal):  # type: ignore[misc, name-defined]
+        msg_map = messages
+
+    class Socket(module.NetlinkSocket):  # type: ignore[misc, name-defined]
+        def __init__(self, family: int) -> None:
+            super().__init__(family)
+            if hasattr(self, "set_marshal"):  # 0.9
+                self.set_marshal(Marshal())
+            else:
+                self.marshal = Marshal()
+
+    return Socket
+
+
 def _dump(library: Any, ask: Callable[..., Any], **arguments: Any) -> list[Any]:
     """All messages of a dump, asked again when the kernel says that its tables changed meanwhile."""
     for attempt in range(_ATTEMPTS):
