@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from ..errors import RdmaError
-from ..net import Prefix, find_prefix, quoted
+from ..net import Prefix, find_address, find_prefix, quoted
 from ..snapshot import Route
 from . import conflicts, free_ranges
 from .addressing import Network, range_errors, require_oca_network, require_vnic, subnet_errors
@@ -194,15 +194,20 @@ def _validated(child_range: Network, problems: _Problems) -> Optional[Prefix]:
 
 def _groups(nodes: list[FleetNode], problems: _Problems) -> _Groups:
     groups: _Groups = {}
+    known: dict[tuple[str, str], tuple[Prefix, Prefix]] = {}  # by text: most nodes share both (B1)
     for node in nodes:
-        try:
-            key = require_vnic(node.vnic)[1], require_oca_network(node.oca_network)
-        except RdmaError as error:
-            problems.add(error, [node.name])
-            continue
+        texts = (node.subnet, node.oca_network)
+        key, address = known.get(texts), find_address(node.address)
+        if key is None or address is None or not key[0].contains(address):
+            try:
+                key = require_vnic(node.vnic)[1], require_oca_network(node.oca_network)
+            except RdmaError as error:
+                problems.add(error, [node.name])
+                continue
+            known[texts] = key
         group = groups.setdefault(key, _Group())
         group.nodes.append(node.name)
-        group.needed = max([group.needed, *[min(index + 1, MAX_NICS) for index in node.nics]])
+        group.needed = max(group.needed, min(max(node.nics, default=-1) + 1, MAX_NICS))
     return groups
 
 
@@ -210,6 +215,8 @@ def _check_groups(groups: _Groups, wanted: Optional[Prefix], problems: _Problems
     for (subnet, oca_network), group in groups.items():
         for error in subnet_errors(subnet, oca_network):
             problems.add(error, group.nodes)
+        if oca_network.size // subnet.size < group.needed:
+            problems.add(_oca_too_small(subnet, oca_network, group.needed), group.nodes)
         if wanted is None:
             continue
         for error in range_errors(subnet, oca_network, wanted):
@@ -233,6 +240,21 @@ def _too_small(subnet: Prefix, wanted: Prefix, needed: int) -> RdmaError:
         held=held,
         needed=needed,
         prefix_len=length,
+    )
+
+
+def _oca_too_small(subnet: Prefix, oca_network: Prefix, needed: int) -> RdmaError:
+    """The OCA network has no room for all parents (F21)."""
+    held = oca_network.size // subnet.size
+    return RdmaError(
+        "oca_network_too_small",
+        "The OCA RDMA network %s holds %d NICs of each node in %s, %d are needed."
+        % (oca_network, held, subnet, needed),
+        hint="Give OCA a larger rdma_network in rdma_network.json.",
+        oca_network=str(oca_network),
+        subnet=str(subnet),
+        held=held,
+        needed=needed,
     )
 
 
@@ -276,6 +298,8 @@ def _check_networks(wanted: Prefix, networks: list[LabelledNetwork], problems: _
 def _check_nodes(wanted: Prefix, nodes: list[FleetNode], problems: _Problems) -> None:
     """What the driver would see on each node (F45); what cannot be read is a problem here."""
     for node in nodes:
+        if node.vnics is None and node.routes is None and not node.service_host:
+            continue  # a node of a list tells nothing; there can be very many of them
         try:
             parse_vnic_subnets(node.vnics)
         except RdmaError as error:
@@ -287,7 +311,7 @@ def _check_nodes(wanted: Prefix, nodes: list[FleetNode], problems: _Problems) ->
 def _check_plan(plan: FleetPlan, problems: _Problems) -> None:
     """What only the derivation tells: NICs without a child, and children that several NICs would get (F23)."""
     for nic in plan.errors:
-        if nic.error.code in ("nic_index_too_large", "outside_oca_network"):  # the others are known by now
+        if nic.error.code == "nic_index_too_large":  # the others are known by now
             problems.add(nic.error, [nic.node])
     if not plan.clashes:
         return
@@ -335,6 +359,8 @@ def _used(
     for text in destinations:
         used += _readable(conflicts.route_networks, [Route(text)])
     for node in nodes:
+        if node.vnics is None and not node.service_host:
+            continue
         used += _readable(parse_vnic_subnets, node.vnics)
         address = conflicts.service_address(node.service_host)
         used += [] if address is None else [Prefix(4, address.value, 32)]
