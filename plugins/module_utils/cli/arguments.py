@@ -184,6 +184,11 @@ def _plan(command: argparse.ArgumentParser) -> None:
     )
     _policy(command)
     command.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
+    command.add_argument(
+        "--summary",
+        action="store_true",
+        help="only capacity, conflicts and free ranges, no row for each child",
+    )
     _exit_code(command, "4 when there is a conflict, or a NIC gets no child")
 
 

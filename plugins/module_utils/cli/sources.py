@@ -19,6 +19,7 @@ from .. import judging, records
 from ..core import json_text
 from ..core.checks.judge import NodeInput, judge
 from ..core.checks.policy import Policy
+from ..core.checks.tool import seconds_between
 from ..core.errors import RdmaError
 from ..core.report.document import KIND, ResultDocument
 from ..version import VERSION
@@ -207,6 +208,11 @@ def judged(source: Source, policy: Policy) -> ResultDocument:
     if source.judged_at and nodes:
         return judge(nodes, policy, source.judged_at, VERSION)
     return judging.judge_now(nodes, policy)
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time as result documents write it."""
+    return seconds_between(text, text) is not None
 
 
 def selecting(policy: Policy, only: Iterable[str], skip: Iterable[str]) -> Policy:

@@ -56,12 +56,13 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     if address is not None:
         matches = find(fleet, address)
         vacancies = [] if matches else vacant(fleet, address)
+        silent = len(nodes) - len(fleet.nodes)
         if arguments.format == "json":
             _print_json(
                 terminal, {"address": str(address), **_matches_json(matches), **_vacancies_json(vacancies)}
             )
         else:
-            _print_matches(terminal, fleet, address, matches, vacancies)
+            _print_matches(terminal, address, matches, vacancies, (len(fleet.nodes), silent))
         return 0
     places = _named(what, nodes, fleet)
     if arguments.format == "json":
@@ -144,7 +145,8 @@ def vacant(fleet: Fleet, address: Address) -> list[Vacancy]:
             found.append(
                 Vacancy("primary VNIC", subnet, subnet, -1, address.value - subnet.value, address, None)
             )
-    return found
+    possible = [vacancy for vacancy in found if not vacancy.error]
+    return possible or found
 
 
 def _derivation_error(
@@ -160,18 +162,23 @@ def _derivation_error(
 
 
 def _print_matches(
-    terminal: Terminal, fleet: Fleet, address: Address, matches: Sequence[Match], vacancies: Sequence[Vacancy]
+    terminal: Terminal,
+    address: Address,
+    matches: Sequence[Match],
+    vacancies: Sequence[Vacancy],
+    looked_at: tuple[int, int],
 ) -> None:
+    """``looked_at``: how many nodes told something, and how many told nothing."""
     if not matches:
-        terminal.paragraph(
-            "Nobody has %s (%s looked at)." % (address, count(len(fleet.nodes), "recorded node")), indent=""
-        )
+        more = ", %d more told nothing" % looked_at[1] if looked_at[1] else ""
+        nodes = count(looked_at[0], "recorded node")
+        terminal.paragraph("Nobody has %s (%s looked at%s)." % (address, nodes, more), indent="")
         for vacancy in vacancies:
             terminal.paragraph(_vacancy_sentence(vacancy))
         if not vacancies:
             terminal.paragraph(
                 "It is in none of the child ranges, RDMA networks and primary subnets of these nodes."
-                if fleet.nodes
+                if looked_at[0]
                 else "No node told anything."
             )
         return

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""``rdma-k8s diff``: what changed between results. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from dataclasses import replace
+
+from ..core.errors import RdmaError
+from ..core.finding import EXIT_GOOD
+from ..core.report import diff
+from ..core.report.document import ResultDocument
+from . import sources
+from .terminal import Terminal
+
+
+def run(arguments: Namespace, terminal: Terminal) -> int:
+    """Returns 0, with ``--exit-code`` 4 when something fails that did not fail before."""
+    paths = [arguments.old, arguments.new, *arguments.more]
+    documents = [_document(path, arguments) for path in paths]
+    times = [document.created_at for document in documents]
+    if times != sorted(times):
+        raise RdmaError(
+            "comparison_order",
+            "The results are not in the order of their times: %s." % ", ".join(times),
+            hint="Give the oldest first.",
+        )
+    comparison = diff.compare(documents)
+    if arguments.format == "json":
+        terminal.write(json.dumps(comparison.to_dict(), indent=1) + "\n")
+    else:
+        terminal.write(diff.render_text(comparison, terminal.width, terminal.colour))
+    return comparison.exit_code() if arguments.exit_code else EXIT_GOOD
+
+
+def _document(path: str, arguments: Namespace) -> ResultDocument:
+    """The result of a path. Recorded nodes without a result are judged at the time of their newest snapshot, so that
+    recordings stay in order, and a waiver counts when it counted then."""
+    source = sources.read(path)
+    if source.result is not None:
+        return source.result
+    policy = sources.policy_of(source, arguments.policy, arguments.set)
+    times = [node.snapshot.collected_at for node in source.nodes or () if node.snapshot is not None]
+    known = [time for time in times if sources.is_time(time)]
+    return sources.judged(replace(source, judged_at=source.judged_at or max(known, default="")), policy)
