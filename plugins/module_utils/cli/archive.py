@@ -21,7 +21,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Optional
+from typing import Any, Optional
 
 from .. import records
 from ..core import codec, json_text
@@ -65,10 +65,8 @@ def pack(
     :raises RdmaError: ``record_name`` when the name of a node cannot be a file name.
     """
     packed = io.BytesIO()
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream,
-        tarfile.open(mode="w", fileobj=stream, format=tarfile.PAX_FORMAT) as tar,
-    ):
+    zipped = gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0)
+    with zipped, tarfile.open(mode="w", fileobj=zipped, format=tarfile.PAX_FORMAT) as tar:
         for name, document in _members(nodes, policy, result, judged_at):
             text = json.dumps(document, sort_keys=True, separators=(",", ":")) + "\n"
             content = text.encode("ascii")
@@ -208,7 +206,7 @@ def _refuse_unsafe(path: str, member: tarfile.TarInfo, name: str, seen: set[str]
 class _Limited:
     """A stream that ends with an error instead of growing without bound."""
 
-    def __init__(self, stream: BinaryIO, path: str) -> None:
+    def __init__(self, stream: gzip.GzipFile, path: str) -> None:
         self.stream = stream
         self.path = path
         self.left = MAX_TOTAL

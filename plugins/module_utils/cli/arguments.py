@@ -33,7 +33,7 @@ exit codes:
   0    good, or nothing was asked for that could be bad
   1    internal error, or the output could not be written
   2    wrong usage or bad input; one sentence on standard error says what and what to do
-  3    with --exit-code --strict: something is unknown
+  3    with --exit-code --strict: something is unknown (report), a node tells nothing any more (diff)
   4    with --exit-code: a failure at or above the threshold (report), a new failure (diff),
        a conflict (plan)
   130  interrupted, 141 the reader of the output went away
@@ -136,14 +136,7 @@ def _report(command: argparse.ArgumentParser) -> None:
     )
     output.add_argument("--no-summary", action="store_true", help="print no summary")
     _exit_code(command, "4 when a check fails at or above the threshold, 3 with --strict when one is unknown")
-    command.add_argument(
-        "--threshold",
-        choices=SEVERITIES,
-        help="with --exit-code: the lowest severity that counts (default: %s)" % ERROR,
-    )
-    command.add_argument(
-        "--strict", action="store_true", help="with --exit-code: what is unknown counts, too"
-    )
+    _threshold(command, "what is unknown counts, too")
 
 
 def _diff(command: argparse.ArgumentParser) -> None:
@@ -159,7 +152,8 @@ def _diff(command: argparse.ArgumentParser) -> None:
     )
     _policy(command, "for sources that are not judged yet: ")
     _text_or_json(command)
-    _exit_code(command, "4 when something fails that did not fail before")
+    _exit_code(command, "4 when something fails at or above the threshold that did not fail before")
+    _threshold(command, "nodes that told something before and nothing now count, too")
 
 
 def _plan(command: argparse.ArgumentParser) -> None:
@@ -297,3 +291,12 @@ def _exit_code(command: argparse.ArgumentParser, meaning: str) -> None:
     command.add_argument(
         "--exit-code", action="store_true", help="end with %s; without it such a run ends with 0" % meaning
     )
+
+
+def _threshold(command: argparse.ArgumentParser, strict: str) -> None:
+    command.add_argument(
+        "--threshold",
+        choices=SEVERITIES,
+        help="with --exit-code: the lowest severity that counts (default: %s)" % ERROR,
+    )
+    command.add_argument("--strict", action="store_true", help="with --exit-code: %s (exit code 3)" % strict)

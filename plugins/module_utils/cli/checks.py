@@ -11,7 +11,8 @@ from argparse import Namespace
 from fnmatch import fnmatchcase
 
 from ..core import codec
-from ..core.checks import judge  # importing it registers all areas
+from ..core.checks import judge  # noqa: F401 (importing it registers all areas)
+from ..core.checks.registry import CATALOGUE
 from ..core.errors import RdmaError
 from .near import did_you_mean
 from .terminal import Terminal
@@ -20,11 +21,11 @@ from .terminal import Terminal
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0."""
     pattern = arguments.pattern or "*"
-    chosen = [judge.CATALOGUE[check] for check in sorted(judge.CATALOGUE) if fnmatchcase(check, pattern)]
+    chosen = [CATALOGUE[check] for check in sorted(CATALOGUE) if fnmatchcase(check, pattern)]
     if not chosen:
         raise RdmaError(
             "check_unknown",
-            "No check has an id like %r%s" % (pattern, did_you_mean(pattern, judge.CATALOGUE)),
+            "No check has an id like %r%s" % (pattern, did_you_mean(pattern, CATALOGUE)),
             hint="Ids look like RDMA-NODE-001; '*' stands for any text.",
         )
     if arguments.format == "json":

@@ -11,15 +11,17 @@ from argparse import Namespace
 from dataclasses import replace
 
 from ..core.errors import RdmaError
-from ..core.finding import EXIT_GOOD
+from ..core.finding import ERROR, EXIT_GOOD
 from ..core.report import diff
 from ..core.report.document import ResultDocument
 from . import sources
+from .report import refuse_idle_options
 from .terminal import Terminal
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0, with ``--exit-code`` 4 when something fails that did not fail before."""
+    refuse_idle_options(arguments)
     paths = [arguments.old, arguments.new, *arguments.more]
     documents = [_document(path, arguments) for path in paths]
     times = [document.created_at for document in documents]
@@ -34,7 +36,9 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         terminal.write(json.dumps(comparison.to_dict(), indent=1) + "\n")
     else:
         terminal.write(diff.render_text(comparison, terminal.width, terminal.colour))
-    return comparison.exit_code() if arguments.exit_code else EXIT_GOOD
+    if not arguments.exit_code:
+        return EXIT_GOOD
+    return comparison.exit_code(arguments.threshold or ERROR, arguments.strict)
 
 
 def _document(path: str, arguments: Namespace) -> ResultDocument:

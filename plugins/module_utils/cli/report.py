@@ -23,9 +23,7 @@ from .terminal import Terminal
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0, with ``--exit-code`` the exit code of the findings."""
     formats = _formats(arguments)
-    if (arguments.strict or arguments.threshold) and not arguments.exit_code:
-        option = "--strict" if arguments.strict else "--threshold"
-        raise RdmaError("usage", "%s has no effect without --exit-code." % option, hint="Add --exit-code.")
+    refuse_idle_options(arguments)
     document = _document(arguments)
     written = []
     if arguments.dir is not None:
@@ -41,6 +39,16 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     if not arguments.exit_code:
         return EXIT_GOOD
     return exit_code(document.findings, arguments.threshold or ERROR, arguments.strict)
+
+
+def refuse_idle_options(arguments: Namespace) -> None:
+    """A run with ``--strict`` that always ends with 0 would be a silent pass in CI.
+
+    :raises RdmaError: ``usage`` when the exit code is modified and not asked for.
+    """
+    if (arguments.strict or arguments.threshold) and not arguments.exit_code:
+        option = "--strict" if arguments.strict else "--threshold"
+        raise RdmaError("usage", "%s has no effect without --exit-code." % option, hint="Add --exit-code.")
 
 
 def _name(written: object) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Optional
+from dataclasses import dataclass
+from typing import Any, Optional
 
 from ..core.checks.context import Fleet, Node
 from ..core.errors import RdmaError
@@ -23,7 +24,8 @@ from .places import Place, fleet_of, has_ipv4_children, places_of
 from .terminal import Terminal
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True)
+class Match:
     """One use of an address: ``child``, ``parent``, ``primary VNIC`` or ``interface``, on a node and perhaps a NIC."""
 
     kind: str
@@ -32,7 +34,8 @@ class Match(NamedTuple):
     interface: str = ""
 
 
-class Vacancy(NamedTuple):
+@dataclass(frozen=True)
+class Vacancy:
     """What an unused address would be, inside one network of some nodes."""
 
     kind: str
