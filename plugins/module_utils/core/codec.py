@@ -11,22 +11,31 @@ document of a later minor version can still be read.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, Callable, TypeVar
 
 from .errors import RdmaError
 
 T = TypeVar("T")
-Decode = Callable[[Any, str], Any]
+Where = Any
+"""A place in a document: its text, or the place around it with a key or a number, put together only for an error."""
+Decode = Callable[[Any, Where], Any]
+
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+_SHORT = 64
+_SHARED = 4096
 
 _DITTO: dict[str, Any] = {}
 """The cell of a table that repeats the cell above it; no field that stands in a table has an empty object as value."""
 
 _PLANS: dict[type, list[tuple[str, Decode, Any, bool]]] = {}
+_PARSED: dict[type, dict[str, Any]] = {}
 
 
-def malformed(where: str, expected: str, found: Any) -> RdmaError:
+def malformed(where: Where, expected: str, found: Any) -> RdmaError:
     """The error for a JSON value of a wrong kind at ``where`` (a path such as ``links[3].mtu``)."""
+    where = _path(where)
     shown = repr(found)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     return RdmaError(
@@ -39,55 +48,63 @@ def malformed(where: str, expected: str, found: Any) -> RdmaError:
     )
 
 
-def _decode_text(value: Any, where: str) -> str:
+def _path(where: Where) -> str:
+    if type(where) is str:
+        return where
+    around, part = where
+    return _path(around) + ("[%d]" % part if type(part) is int else ".%s" % part)
+
+
+def _decode_text(value: Any, where: Where) -> str:
+    """Short texts are kept once, however many nodes say the same."""
     if type(value) is not str:
         raise malformed(where, "a text", value)
-    return value
+    return sys.intern(value) if len(value) < _SHORT else value
 
 
-def _decode_integer(value: Any, where: str) -> int:
+def _decode_integer(value: Any, where: Where) -> int:
     if type(value) is not int:  # bool is a subclass of int, and not an integer here (F138)
         raise malformed(where, "an integer", value)
     return value
 
 
-def _decode_number(value: Any, where: str) -> float:
+def _decode_number(value: Any, where: Where) -> float:
     if type(value) not in (int, float):
         raise malformed(where, "a number", value)
     return float(value)
 
 
-def _decode_boolean(value: Any, where: str) -> bool:
+def _decode_boolean(value: Any, where: Where) -> bool:
     if type(value) is not bool:
         raise malformed(where, "true or false", value)
     return value
 
 
-def _decode_anything(value: Any, where: str) -> Any:
+def _decode_anything(value: Any, where: Where) -> Any:
     return value
 
 
 def _optional(decode: Decode) -> Decode:
-    def wrapped(value: Any, where: str) -> Any:
+    def wrapped(value: Any, where: Where) -> Any:
         return None if value is None else decode(value, where)
 
     return wrapped
 
 
 def _list_of(decode: Decode) -> Decode:
-    def wrapped(value: Any, where: str) -> Any:
+    def wrapped(value: Any, where: Where) -> Any:
         if type(value) is not list:
             raise malformed(where, "a list", value)
-        return tuple([decode(item, "%s[%d]" % (where, number)) for number, item in enumerate(value)])
+        return tuple([decode(item, (where, number)) for number, item in enumerate(value)])
 
     return wrapped
 
 
 def _map_of(decode: Decode) -> Decode:
-    def wrapped(value: Any, where: str) -> Any:
+    def wrapped(value: Any, where: Where) -> Any:
         if type(value) is not dict:
             raise malformed(where, "an object", value)
-        return {_decode_text(key, where): decode(item, "%s.%s" % (where, key)) for key, item in value.items()}
+        return {_decode_text(key, where): decode(item, (where, key)) for key, item in value.items()}
 
     return wrapped
 
@@ -140,18 +157,30 @@ def rows(cls: Any, default: Any = ()) -> Any:
     In the compact layout a word ``=`` repeats the word at its place in the text above.
     """
 
-    def decode_rows(value: Any, where: str) -> Any:
+    def decode_rows(value: Any, where: Where) -> Any:
         if type(value) is not list:
             raise malformed(where, "a list", value)
-        texts_ = [_decode_text(entry, "%s[%d]" % (where, number)) for number, entry in enumerate(value)]
-        return tuple(
-            [cls.parse(entry, "%s[%d]" % (where, at)) for at, entry in enumerate(_filled_in(texts_, where))]
-        )
+        for number, entry in enumerate(value):
+            if type(entry) is not str:
+                raise malformed((where, number), "a text", entry)
+        texts_ = _filled_in(value, where)
+        return tuple([_parsed(cls, entry, (where, number)) for number, entry in enumerate(texts_)])
 
     return _make(_optional(decode_rows) if default is None else decode_rows, default)
 
 
-def _filled_in(texts_: list[str], where: str) -> list[str]:
+def _parsed(cls: Any, text_: str, where: Where) -> Any:
+    """The value of a row; nodes of a fleet say many rows alike, and values are frozen, so equal ones are shared."""
+    known = _PARSED.setdefault(cls, {})
+    found = known.get(text_)
+    if found is None:
+        if len(known) >= _SHARED:
+            known.clear()
+        found = known[text_] = cls.parse(text_, _path(where))
+    return found
+
+
+def _filled_in(texts_: list[str], where: Where) -> list[str]:
     """Rows with the words that ``=`` stands for."""
     filled: list[str] = []
     above: list[str] = []
@@ -159,7 +188,7 @@ def _filled_in(texts_: list[str], where: str) -> list[str]:
         words = text_.split(" ")
         if "=" in words:
             if "=" in words[len(above) :]:
-                raise malformed("%s[%d]" % (where, number), "without '=' where no word stands above", text_)
+                raise malformed((where, number), "without '=' where no word stands above", text_)
             words = [above[at] if word == "=" else word for at, word in enumerate(words)]
         above = words
         filled.append(" ".join(words))
@@ -186,7 +215,7 @@ def _repeated(texts_: list[str]) -> list[str]:
 
 def row(cls: Any) -> Any:
     """One value that the JSON form holds as a text (see ``rows``), or ``None``."""
-    return _make(_optional(lambda value, where: cls.parse(_decode_text(value, where), where)), None)
+    return _make(_optional(lambda value, where: _parsed(cls, _decode_text(value, where), where)), None)
 
 
 def item(cls: Any, default: Any = None) -> Any:
@@ -202,35 +231,35 @@ def items(cls: Any, default: Any = ()) -> Any:
     are lists of rows, and the row above the first one is then the last one of the cell above.
     """
 
-    def decode_items(value: Any, where: str) -> Any:
+    def decode_items(value: Any, where: Where) -> Any:
         if type(value) is dict:
             value = _objects_of_table(value, where)
         if type(value) is not list:
             raise malformed(where, "a list", value)
-        return tuple([decode(cls, item, "%s[%d]" % (where, number)) for number, item in enumerate(value)])
+        return tuple([decode(cls, item, (where, number)) for number, item in enumerate(value)])
 
     return _make(_optional(decode_items) if default is None else decode_items, default)
 
 
-def _objects_of_table(table: dict[str, Any], where: str) -> list[Any]:
+def _objects_of_table(table: dict[str, Any], where: Where) -> list[Any]:
     columns, rows_ = table.get("columns"), table.get("rows")
     if type(columns) is not list or type(rows_) is not list:
         raise malformed(where, "a list, or a table with 'columns' and 'rows'", table)
     return _objects_of_rows(columns, rows_, where, [None] * len(columns))
 
 
-def _objects_of_rows(columns: list[Any], rows_: list[Any], where: str, above: list[Any]) -> list[Any]:
+def _objects_of_rows(columns: list[Any], rows_: list[Any], where: Where, above: list[Any]) -> list[Any]:
     """The objects of rows. ``above`` is the row above the first one, and holds the last one afterwards."""
     names, inner = _names_of_columns(columns, where)
     objects = []
     for number, row_ in enumerate(rows_):
         if type(row_) is not list or len(row_) != len(columns):
-            raise malformed("%s.rows[%d]" % (where, number), "a list of %d values" % len(columns), row_)
+            raise malformed(((where, "rows"), number), "a list of %d values" % len(columns), row_)
         values = list(row_)
         for at, cell in enumerate(row_):
             if at in inner and type(cell) is list:
                 above[at] = above[at] if type(above[at]) is list else [None] * len(inner[at])
-                place = "%s.rows[%d].%s" % (where, number, names[at])
+                place = (((where, "rows"), number), names[at])
                 values[at] = _objects_of_rows(inner[at], cell, place, above[at])
             elif cell == _DITTO and type(cell) is dict:
                 values[at] = above[at]
@@ -240,7 +269,7 @@ def _objects_of_rows(columns: list[Any], rows_: list[Any], where: str, above: li
     return objects
 
 
-def _names_of_columns(columns: list[Any], where: str) -> tuple[list[str], dict[int, list[Any]]]:
+def _names_of_columns(columns: list[Any], where: Where) -> tuple[list[str], dict[int, list[Any]]]:
     """The names of the columns, and the columns of those that hold lists of objects by their place."""
     names, inner = [], {}
     for at, column in enumerate(columns):
@@ -248,7 +277,7 @@ def _names_of_columns(columns: list[Any], where: str) -> tuple[list[str], dict[i
         if type(column) is list and len(column) == 2 and type(column[1]) is list:
             name, inner[at] = column
         if type(name) is not str:
-            raise malformed("%s.columns[%d]" % (where, at), "a name, or a name and columns", column)
+            raise malformed(((where, "columns"), at), "a name, or a name and columns", column)
         names.append(name)
     return names, inner
 
@@ -268,7 +297,7 @@ def _plan_entry(entry: Field[Any]) -> tuple[str, Decode, Any, bool]:
     return entry.name, entry.metadata["decode"], None if required else entry.default, required
 
 
-def decode(cls: type[T], document: Any, where: str = "document") -> T:
+def decode(cls: type[T], document: Any, where: Where = "document") -> T:
     """Build ``cls`` from plain JSON data.
 
     :raises RdmaError: ``document_malformed``, with the path of the first value that is missing or of a wrong kind.
@@ -278,9 +307,9 @@ def decode(cls: type[T], document: Any, where: str = "document") -> T:
     values = {}
     for name, decoder, _default, required in _plan(cls):
         if name in document:
-            values[name] = decoder(document[name], "%s.%s" % (where, name))
+            values[name] = decoder(document[name], (where, name))
         elif required:
-            raise malformed("%s.%s" % (where, name), "present", None)
+            raise malformed((where, name), "present", None)
     return cls(**values)
 
 
@@ -291,12 +320,12 @@ def encode(value: Any, compact: bool = False) -> Any:
         without the words that they repeat (see :func:`rows`).
     """
     cls = type(value)
-    if cls in (str, int, float, bool, type(None)):
+    if cls in _PLAIN:
         return value
     if cls in (list, tuple):
         if compact and len(value) > 1 and hasattr(value[0], "__dataclass_fields__"):
             return _repeated([str(entry) for entry in value]) if _is_row(value[0]) else _table(value)
-        return [encode(entry, compact) for entry in value]
+        return [entry if type(entry) in _PLAIN else encode(entry, compact) for entry in value]
     if cls is dict:
         return {key: encode(entry, compact) for key, entry in value.items()}
     if _is_row(value):
@@ -305,7 +334,7 @@ def encode(value: Any, compact: bool = False) -> Any:
     for name, _decoder, default, required in _plan(cls):
         held = getattr(value, name)
         if required or held != default:
-            document[name] = encode(held, compact)
+            document[name] = held if type(held) in _PLAIN else encode(held, compact)
     return document
 
 
