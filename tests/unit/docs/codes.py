@@ -5,7 +5,7 @@
 """The error codes that the sources raise, found by reading the sources.
 
 A code is the first argument of ``RdmaError``, or the argument of a function or class that hands it on to ``RdmaError``
-(``_refusal(code, ...)``, ``Reader(code, ...)``). Codes that are computed in another way are reported, so that nothing is
+(``_refusal(code, ...)``, ``Reader(code, ...)``). Codes that are computed otherwise are reported, so that nothing is
 overlooked.
 """
 

@@ -15,7 +15,9 @@ from .codes import of_files, of_sources
 from .pages import ROOT, page
 
 PAGE = "reference/error-codes.md"
-_ENTRY = re.compile(r'^- <a id="([a-z0-9_]+)"></a>`([a-z0-9_]+)`: (.+?)(?=^- |^#|\Z)', re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(
+    r'^- <a id="([a-z0-9_]+)"></a>`([a-z0-9_]+)`: (.+?)(?=^- |^#|\Z)', re.MULTILINE | re.DOTALL
+)
 RAISED = of_files(sorted((ROOT / "plugins").rglob("*.py")))
 
 
@@ -77,6 +79,8 @@ def test_codes_are_read_through_helpers() -> None:
     assert found.unread == []
 
 
-@pytest.mark.parametrize("call", ['RdmaError("a" + name, "text")', "RdmaError(CODES[0], 'text')", "RdmaError()"])
+@pytest.mark.parametrize(
+    "call", ['RdmaError("a" + name, "text")', "RdmaError(CODES[0], 'text')", "RdmaError()"]
+)
 def test_a_computed_code_is_reported(call: str) -> None:
     assert len(of_sources({"sample": "name = 1\nraise %s\n" % call}).unread) == 1
