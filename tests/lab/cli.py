@@ -153,7 +153,7 @@ def _inventory(this: lab.Lab, options: argparse.Namespace) -> None:
 def _status(this: lab.Lab, options: argparse.Namespace) -> None:
     state = this.state()
     alive = set(this.alive())
-    nodes = {}
+    nodes: dict[str, dict] = {}
     for node in state.nodes():
         runs = f"rdma-lab-{state.name}-node{node}" in alive
         active = json.loads(this.node_program(node, "active")) if runs else {}
@@ -173,10 +173,10 @@ def _status(this: lab.Lab, options: argparse.Namespace) -> None:
     print(
         f"lab {state.name}: shape {spec.shape}, {spec.rails} {spec.nic} rail(s), {label(state)}, {state.accel}"
     )
-    for name, node in nodes.items():
-        active = ", ".join(" ".join([fault, *words]) for fault, words in node["faults"].items()) or "none"
+    for name, entry in nodes.items():
+        active = ", ".join(" ".join([fault, *words]) for fault, words in entry["faults"].items()) or "none"
         print(
-            f"  {name}: {'running' if node['running'] else 'gone'}, ssh port {node['port']}, faults: {active}"
+            f"  {name}: {'running' if entry['running'] else 'gone'}, ssh port {entry['port']}, faults: {active}"
         )
 
 

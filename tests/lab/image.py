@@ -417,8 +417,8 @@ class Cache:
         for path in chosen:
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / path, target / path)
-        for path in [*sorted(source.glob("modules.builtin*")), source / "modules.order"]:
-            shutil.copyfile(path, target / path.name)
+        for listing in [*sorted(source.glob("modules.builtin*")), source / "modules.order"]:
+            shutil.copyfile(listing, target / listing.name)
         packed = [str(target / path) for path in chosen if path.endswith(".xz")]
         if packed:
             run_logged(["xz", "--decompress", "--threads=0", *packed], self.log)

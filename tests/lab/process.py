@@ -102,17 +102,19 @@ class Qmp:
         self._file.close()
         self._socket.close()
 
-    def command(self, name: str, **arguments: object):
+    def command(self, execute: str, **arguments: object):
         """Send one command and return its answer; events in between are left aside."""
-        self._file.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
+        self._file.write(json.dumps({"execute": execute, "arguments": arguments}) + "\n")
         self._file.flush()
         while line := self._file.readline():
             answer = json.loads(line)
             if "return" in answer:
                 return answer["return"]
             if "error" in answer:
-                raise LabError("qmp", f"QEMU refused {name}: {answer['error'].get('desc', answer['error'])}")
-        raise LabError("qmp", f"QEMU closed the connection during {name}.")
+                raise LabError(
+                    "qmp", f"QEMU refused {execute}: {answer['error'].get('desc', answer['error'])}"
+                )
+        raise LabError("qmp", f"QEMU closed the connection during {execute}.")
 
     def monitor(self, line: str) -> str:
         """A command of the human monitor; it prints nothing when it succeeds."""

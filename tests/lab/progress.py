@@ -73,14 +73,15 @@ def run_logged(command: list[str], log: pathlib.Path, *, cwd: pathlib.Path | Non
         out.write(f"$ {line[:LONGEST_LINE]}\n".encode())
         out.flush()
         begin = out.tell()
-        code = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=cwd, env=env
-        ).returncode
-    if code:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=cwd, env=env, check=False
+        )
+    if done.returncode:
         with log.open("rb") as written:
             written.seek(begin)
             tail = written.read().decode(errors="replace").splitlines()[-8:]
+        said = " | ".join(tail) or "no output"
         raise LabError(
             "command_failed",
-            f"{command[0]} ended with code {code}: {' | '.join(tail) or 'no output'} (all of it is in {log}).",
+            f"{command[0]} ended with code {done.returncode}: {said} (all of it is in {log}).",
         )

@@ -42,7 +42,7 @@ class NodeFiles:
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """How a node is started: for which lab, by which accelerator, with sshd at which port, from a saved state or not."""
+    """How a node is started: for which lab, by which accelerator, sshd at which port, resumed or not."""
 
     lab: str
     accel: str

@@ -49,18 +49,18 @@ def serve(nodes: int, rails: int) -> None:
             endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
             endpoint.bind(name)
             endpoint.setblocking(False)
-            selector.register(endpoint, selectors.EVENT_READ, (rail, port))
+            selector.register(endpoint, selectors.EVENT_READ, (endpoint, rail, port))
     while True:
         for key, _events in selector.select():
-            rail, port = key.data
+            endpoint, rail, port = key.data
             for _ in range(BURST):
                 try:
-                    frame = key.fileobj.recv(LARGEST_FRAME)
+                    frame = endpoint.recv(LARGEST_FRAME)
                 except BlockingIOError:
                     break
                 for other in switches[rail].destinations(frame, port):
                     with contextlib.suppress(OSError):
-                        key.fileobj.sendto(frame, f"rail{rail}-node{other}")
+                        endpoint.sendto(frame, f"rail{rail}-node{other}")
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def apply_edits(file: str, text: str, edits: tuple[Edit, ...] = EDITS) -> str:
     for edit in edits:
         if edit.file != file:
             continue
-        text, count = re.subn(edit.anchor, lambda _match, new=edit.replacement: new, text)
+        text, count = re.subn(edit.anchor, edit.replacement.replace("\\", "\\\\"), text)
         if count != 1:
             raise LabError(
                 "edit_unfit",
@@ -216,8 +216,10 @@ def _unpack_source(package: pathlib.Path, series: str, target: pathlib.Path, log
             stdin = running[-1].stdout if running else subprocess.DEVNULL
             stdout = subprocess.PIPE if number < len(stages) - 1 else errors
             running.append(subprocess.Popen(stage, stdin=stdin, stdout=stdout, stderr=errors))
-            if number:
-                running[number - 1].stdout.close()
+        for process in running[:-1]:
+            # Only the next stage may hold the pipe, or the stage before never sees that it has ended.
+            if process.stdout:
+                process.stdout.close()
         codes = [process.wait() for process in running]
     if any(codes):
         raise LabError("source_unpack", f"{package.name} could not be unpacked (codes {codes}; see {log}).")

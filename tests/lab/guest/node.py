@@ -216,10 +216,10 @@ def imds_answer(documents: dict, request: bytes) -> tuple[int, str]:
     parts = [part for part in words[1].partition("?")[0].split("/") if part]
     if parts[:2] != ["opc", "v2"]:
         return 404, '{"code": "NotFound"}'
-    value = documents
+    value: object = documents
     for part in parts[2:]:
         try:
-            value = value[int(part)] if isinstance(value, list) else value[part]
+            value = value[int(part)] if isinstance(value, list) else value[part]  # type: ignore[index]
         except (KeyError, IndexError, ValueError, TypeError):
             return 404, '{"code": "NotFound"}'
     return 200, value if isinstance(value, str) else json.dumps(value, indent=2)
@@ -496,7 +496,7 @@ def play_ib_link_layer(node: dict, rail: str) -> dict:
     return {"path": path, "before": "none"}
 
 
-FAULTS = {
+FAULTS: dict = {
     "address-foreign": (play_address_foreign, undo_address_foreign),
     "address-missing": (play_address_missing, undo_rail),
     "arp": (play_arp, undo_value),
@@ -610,7 +610,7 @@ def fingerprint() -> None:
     )
 
 
-COMMANDS = {
+COMMANDS: dict = {
     "boot": boot,
     "imds": imds,
     "fault": fault,
