@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Filters over the address arithmetic of the core; each is documented in the YAML file of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, Optional
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.net import find_destination, parse_prefix
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import addressing, free_ranges
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.constants import (
+    DEFAULT_CHILD_RANGE,
+    DEFAULT_OCA_NETWORK,
+)
+
+
+def _clear_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except RdmaError as error:
+            raise AnsibleFilterError("rdma.k8s.%s: %s" % (function.__name__, error)) from error
+
+    return wrapped
+
+
+@_clear_errors
+def child_address(
+    address: str,
+    subnet: str,
+    index: int,
+    child_range: str = str(DEFAULT_CHILD_RANGE),
+    oca_network: str = str(DEFAULT_OCA_NETWORK),
+) -> str:
+    """The address of the child of NIC ``index`` with the length of the range (F13, F14)."""
+    vnic = addressing.read_vnic(str(address), str(subnet))
+    return str(addressing.derive_child(vnic, int(index), str(oca_network), str(child_range)).child_address)
+
+
+@_clear_errors
+def child_range_for(
+    subnet: str, nics: int = 16, avoid: Iterable[str] = (), supernets: Optional[Iterable[str]] = None
+) -> str:
+    """The first free child range for the nodes of a subnet (F18)."""
+    return str(free_ranges.first(parse_prefix(str(subnet)), int(nics), map(str, avoid), supernets))
+
+
+@_clear_errors
+def cidr_conflicts(network: str, networks: Iterable[str]) -> list[str]:
+    """Those of ``networks`` that overlap ``network``; the default route overlaps nothing (F47, F141)."""
+    wanted = parse_prefix(str(network))
+    return [text for text in networks if _overlaps(wanted, str(text))]
+
+
+def _overlaps(wanted: Any, text: str) -> bool:
+    found = find_destination(text)
+    if found is None:
+        parse_prefix(text)  # raises the error that says what a network looks like
+        return False
+    return bool(found.length) and found.overlaps(wanted)
+
+
+class FilterModule:
+    """The filters of this file."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "child_address": child_address,
+            "child_range_for": child_range_for,
+            "cidr_conflicts": cidr_conflicts,
+        }
