@@ -238,15 +238,15 @@ def _headline(comparison: Comparison) -> str:
 def render_text(comparison: Comparison, width: int = 100, colour: bool = False, limit: int = 12) -> str:
     """The comparison for a terminal; the parameters are those of ``summary.render``."""
     lines = Lines(width, colour)
-    text = [
+    text = lines.wrap_plain(
         "%s to %s, %s"
         % (
             flat(comparison.moments[0]),
             flat(comparison.moments[-1]),
             count(len(comparison.moments), "document"),
-        ),
-        _headline(comparison),
-    ]
+        )
+    )
+    text.append(_headline(comparison))
     for name, old, new in comparison.settings:
         text += lines.wrap_plain("changed: %s: %s -> %s" % (flat(name), flat(old) or "-", flat(new) or "-"))
     for words, nodes in _node_lines(comparison):
@@ -258,7 +258,7 @@ def render_text(comparison: Comparison, width: int = 100, colour: bool = False, 
             first = group[0]
             title = flat(comparison.titles.get(first.check, ""))
             name = first.now if kind in (NEW, STILL, FLAPPING) else "pass"
-            text += ["", *lines.entry(name, "%s  %s" % (flat(first.check), title), kind)]
+            text += ["", *lines.entry(name, "%s %s" % (flat(first.check), title), kind)]
             fleet = first.node == model.FLEET
             where = "whole fleet" if fleet else fold([flat(change.node) for change in group])
             text += lines.wrapped(
@@ -268,7 +268,7 @@ def render_text(comparison: Comparison, width: int = 100, colour: bool = False, 
             if kind in (NEW, FLAPPING, STILL):
                 text += lines.wrapped(flat(first.message), most=2)
         if len(groups) > limit:
-            text += ["", "And %s more that are %s." % (count(len(groups) - limit, "check"), kind)]
+            text += ["", "And %s that are %s." % (count(len(groups) - limit, "more check"), kind)]
     return "\n".join([line.rstrip() for line in text]) + "\n"
 
 

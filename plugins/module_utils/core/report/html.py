@@ -22,9 +22,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from .. import finding as model
 from ..errors import RdmaError
@@ -46,6 +46,8 @@ LETTERS = {
 }
 NODE = "\x01"
 _STATIC_ROWS = 200
+_ADDRESS = re.compile(r"(?:https?://|(?![A-Za-z][A-Za-z0-9+.-]*:))[!-~]*\Z")
+"""A web address or a relative path, without spaces and controls, which browsers remove before they look for a scheme."""
 
 _ICONS = {
     model.FAIL: '<circle cx="8" cy="8" r="7.2" fill="currentColor"/>'
@@ -113,7 +115,7 @@ def chunks(document: ResultDocument, docs: str = "") -> Iterator[str]:
 
 
 def _docs(docs: str) -> str:
-    if docs and urlsplit(docs).scheme not in ("http", "https", ""):
+    if not _ADDRESS.match(docs):
         raise RdmaError(
             "docs_address_refused",
             "The address of the documentation must be http, https or a relative path, found %r." % docs,

@@ -173,7 +173,7 @@ def _group(group: Group) -> Iterator[str]:
     if info.hint:
         yield "To do: %s\n\n" % escape(info.hint)
     if info.doc:
-        yield "Remedy page: `%s`\n\n" % re.sub("[`\\s]", "", flat(info.doc))
+        yield "Remedy page: %s\n\n" % escape(info.doc)
     rows = [
         (escape(finding.node), escape(finding.message), escape(finding.expected), escape(finding.observed))
         for finding in group.findings[:_MOST_ROWS]

@@ -65,7 +65,7 @@ class Lines:
     def wrapped(self, text: str, most: int = 3) -> Iterator[str]:
         """``text`` below an entry, in ``most`` lines at most."""
         room = self.width - _INDENT
-        lines = _wrap(text, room)
+        lines = _wrap(text, room) if text else []
         if len(lines) > most:
             lines = lines[:most]
             lines[-1] = lines[-1][: room - 4] + " ..."
@@ -98,8 +98,8 @@ class _Writer(Lines):
             rest = shown[limit:]
             parts = ["%d %s" % (len([g for g in rest if g.verdict == name]), name) for name in OPEN]
             yield ""
-            yield "And %s more: %s. The reports show all of them." % (
-                count(len(rest), "check"),
+            yield "And %s: %s. The reports show all of them." % (
+                count(len(rest), "more check"),
                 ", ".join([part for part in parts if not part.startswith("0 ")]),
             )
         waived = [group for group in found.groups if group.verdict == WAIVED]
@@ -131,7 +131,8 @@ class _Writer(Lines):
             yield "   ".join(line)
 
     def group(self, group: Group) -> Iterator[str]:
-        yield from self.entry(group.verdict, "%s  %s" % (flat(group.info.id), flat(group.info.title)))
+        title = group.info.title if group.info.title != group.info.id else ""
+        yield from self.entry(group.verdict, "%s %s" % (flat(group.info.id), flat(title)))
         fleet = group.nodes == [model.FLEET]
         where = (
             "whole fleet"

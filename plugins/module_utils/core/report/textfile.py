@@ -13,8 +13,8 @@ Private to rdma.k8s: it may change with any release.
 from __future__ import annotations
 
 import calendar
+import datetime
 import re
-import time
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
@@ -38,9 +38,10 @@ def label(text: str) -> str:
 def seconds(moment: str) -> Optional[int]:
     """Seconds since the epoch of ``YYYY-MM-DDThh:mm:ssZ``; ``None`` for any other text."""
     try:
-        return calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ"))
-    except (ValueError, OverflowError):
+        parsed = datetime.datetime.strptime(moment, "%Y-%m-%dT%H:%M:%SZ")
+    except ValueError:
         return None
+    return calendar.timegm(parsed.timetuple())
 
 
 def chunks(document: ResultDocument, expected_interval: Optional[int] = None) -> Iterator[str]:
