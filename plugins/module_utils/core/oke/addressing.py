@@ -135,11 +135,18 @@ def derive_parent(
     """The address that OCA's classic formula gives to NIC ``nic_index`` (F13, F21; checks 2 to 7 of F25).
 
     :raises RdmaError: ``vnic_missing``, ``vnic_not_ipv4``, ``vnic_outside_subnet``, ``oca_network_invalid``,
-        ``subnet_overlaps_oca_network``, ``outside_oca_network``
+        ``subnet_overlaps_oca_network``, ``nic_index_negative``, ``outside_oca_network``
     """
     address, subnet = require_vnic(vnic)
     network = require_oca_network(oca_network)
     _raise_first(subnet_errors(subnet, network))
+    if nic_index < 0:
+        raise RdmaError(
+            "nic_index_negative",
+            "NIC index %d is negative." % nic_index,
+            hint="The first NIC has index 0.",
+            nic_index=nic_index,
+        )
     position = address.value - subnet.value
     offset = nic_index * subnet.size + position
     if offset >= network.size:

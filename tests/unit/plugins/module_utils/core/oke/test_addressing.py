@@ -52,6 +52,12 @@ def test_published_examples(address: str, subnet: str, index: int, parent: str, 
     assert (str(child.parent), str(child.child)) == (parent, expected)
 
 
+def test_a_negative_index_is_refused() -> None:
+    """F13: it would give an address in front of the network."""
+    assert error_of(addressing.derive_child, VNIC, -1).code == "nic_index_negative"
+    assert error_of(addressing.derive_parent, VNIC, -1).code == "nic_index_negative"
+
+
 def test_the_message_of_a_range_that_is_too_small() -> None:
     """F25, F26: it names index, subnet length, range and the length that holds 16 NICs."""
     error = error_of(addressing.derive_child, VNIC, 8, DEFAULT_OCA_NETWORK, "10.192.0.0/16")
