@@ -20,6 +20,7 @@ from ..core.snapshot import ReadError
 SMALL = 65536
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _MAX_LINKS = 40
+_PAGE = 4096  # no attribute of sysfs is longer
 
 
 def reason_of(error: OSError) -> str:
@@ -60,7 +61,7 @@ class Root:
             place = "%s/%s" % (self.path, "/".join([*done, part]))
             try:
                 target = os.readlink(place) if followed < _MAX_LINKS else ""
-            except OSError:
+            except (OSError, ValueError):
                 target = ""
             if not target:
                 done.append(part)
@@ -76,7 +77,7 @@ class Root:
 
     def value(self, path: str) -> Optional[str]:
         """The trimmed text of a file of sysfs or procfs, whose links need no care."""
-        text = self.read_place(self.path + path, path)
+        text = self.read_place(self.path + path, path, _PAGE)
         return None if text is None else text.strip()
 
     def read_place(self, place: str, path: str, limit: int = SMALL) -> Optional[str]:
@@ -113,6 +114,9 @@ class Root:
             if error.errno not in _ABSENT:
                 self.fail(path, reason_of(error))
             return None
+        except ValueError:
+            self.fail(path, "not a valid path")
+            return None
         readable = [name for name in found if name.isprintable()]
         if len(readable) != len(found):
             self.fail(path, "a name in this directory is not printable text")
@@ -122,18 +126,21 @@ class Root:
         """The last part of the target of a symbolic link; empty when there is none."""
         try:
             return os.path.basename(os.readlink(self.path + path))
-        except OSError:
+        except (OSError, ValueError):
             return ""
 
     def exists(self, path: str) -> bool:
         """Whether something is there (a dangling link is something)."""
-        return os.path.lexists(self.path + path)
+        try:
+            return os.path.lexists(self.path + path)
+        except ValueError:  # Python 3.9 and a null byte
+            return False
 
     def modified(self, path: str) -> Optional[int]:
         """The time of the last change of a file in seconds since the epoch."""
         try:
             return int(os.stat(self.real(path)).st_mtime)
-        except OSError:
+        except (OSError, ValueError):
             return None
 
 

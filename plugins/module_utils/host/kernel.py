@@ -28,6 +28,7 @@ COMMAND_LINE = "/proc/cmdline"
 _LARGE = 8 << 20
 # Modules that the checks ask about (NODE-006, S3, S34, S41), and the drivers of RDMA NICs of other vendors.
 MODULES = (
+    "bnxt_en",
     "bnxt_re",
     "efa",
     "gdrdrv",
@@ -35,6 +36,7 @@ MODULES = (
     "ib_ipoib",
     "ib_umad",
     "ib_uverbs",
+    "ionic",
     "ionic_rdma",
     "irdma",
     "mlx5_core",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Optional
 
 from ..core.snapshot import Arp, Link, Route, Rule
 from .files import Root
@@ -18,6 +19,9 @@ _UP = 1
 _LOOPBACK = 772
 _KEPT_KINDS = ("", "bond", "bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "team", "vlan", "vrf")
 _RDMA_NAME = re.compile(r"rdma\d+|rdma_vf_rail\d+", re.ASCII)
+_NAME = re.compile(
+    r"(?!=)[^\s/]{1,64}"
+)  # a row of a snapshot is split at spaces, and "=" has a meaning there
 _ADDRESS = re.compile(r"[0-9a-fA-F:.]+", re.ASCII)
 
 _UNICAST = 1
@@ -53,8 +57,12 @@ class Linker:
     def __init__(self, root: Root, answers: RtnetlinkRecord) -> None:
         self.root = root
         self.answers = answers
-        self.names = {link.index: link.name for link in answers.links}
-        self.kinds = {link.index: link.kind for link in answers.links}
+        self.known = [link for link in answers.links if _NAME.fullmatch(link.name)]
+        for link in answers.links:
+            if not _NAME.fullmatch(link.name):
+                root.fail("rtnetlink", "an interface name cannot be read: %r" % link.name[:60])
+        self.names = {link.index: link.name for link in self.known}
+        self.kinds = {link.index: link.kind for link in self.known}
         self.addresses: dict[int, list[str]] = {}
         for entry in answers.addresses:
             if _ADDRESS.fullmatch(entry.address) and not _is_loopback(entry.address):
@@ -67,13 +75,13 @@ class Linker:
 
         Left out: the ends of veth pairs and other virtual interfaces that hold no more than a link-local address.
         """
-        kept = {link.index for link in self.answers.links if self._tells(link)}
-        for link in self.answers.links:
+        kept = {link.index for link in self.known if self._tells(link)}
+        for link in self.known:
             if link.index in kept:
                 kept.update([link.master, 0 if link.elsewhere else link.parent])
         used = {route.link for route in self.answers.routes if route.type == _UNICAST}
         kept.update([index for index in used if self.kinds.get(index) != "veth"])
-        return tuple([self._link(link) for link in self.answers.links if link.index in kept])
+        return tuple([self._link(link) for link in self.known if link.index in kept])
 
     def _tells(self, link: LinkRecord) -> bool:
         addresses = self.addresses.get(link.index, [])
@@ -149,9 +157,16 @@ class Linker:
 def arp(root: Root, name: str) -> Arp:
     """The ARP settings of an interface, or of ``all`` (F77-F80)."""
     base = "/proc/sys/net/ipv4/conf/%s/" % name
-    return Arp(
-        *[root.value(base + entry) for entry in ("arp_ignore", "arp_announce", "arp_filter", "rp_filter")]
-    )
+    names = ("arp_ignore", "arp_announce", "arp_filter", "rp_filter")
+    return Arp(*[_word(root.value(base + name)) for name in names])
+
+
+def _word(value: Optional[str]) -> Optional[str]:
+    """A value as one word that a row of a snapshot can hold."""
+    if value is None:
+        return None
+    word = "_".join(value.split()) or "_"
+    return "--" if word == "-" else word
 
 
 def _is_loopback(address: str) -> bool:

@@ -10,7 +10,7 @@ import os
 import re
 from typing import Optional
 
-from ..core import redact
+from ..core import json_text, redact
 from ..core.snapshot import Oca
 from .files import Root, reason_of
 
@@ -62,7 +62,11 @@ def _file(root: Root, path: str) -> Optional[str]:
 
 
 def squeeze(text: str) -> str:
-    """JSON text without the white space between its tokens; other text may lose white space outside of quotes."""
+    """JSON text without the white space between its tokens; text that is not JSON stays as it is."""
+    try:
+        json_text.loads(text)
+    except ValueError:
+        return text
     return _SPACE.sub(lambda match: match.group(1) or "", text)
 
 

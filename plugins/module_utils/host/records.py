@@ -179,7 +179,16 @@ def part(root: Root, document: dict[str, Any], key: str, source: str, cls: Any) 
         root.fail(source, str(value["error"])[:200])
         return None
     try:
-        return codec.decode(cls, value, "%s:%s" % (FILE[1:], key))
+        found = codec.decode(cls, value, "%s:%s" % (FILE[1:], key))
     except RdmaError as error:
         root.fail(source, error.message)
         return None
+    if cls is RtnetlinkRecord and _has_negative(found):
+        root.fail(source, "a negative number, which rtnetlink does not have")
+        return None
+    return found
+
+
+def _has_negative(answers: RtnetlinkRecord) -> bool:
+    records = (*answers.links, *answers.addresses, *answers.routes, *answers.rules)
+    return any(type(value) is int and value < 0 for record in records for value in vars(record).values())

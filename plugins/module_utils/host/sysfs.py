@@ -37,7 +37,7 @@ def pci_address(root: Root, place: str) -> str:
     for link in (place, place + "/device"):
         try:
             found = _PCI.findall(os.readlink(root.path + link))
-        except OSError:
+        except (OSError, ValueError):
             continue
         if found:
             return found[-1]

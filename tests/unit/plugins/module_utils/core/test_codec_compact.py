@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import codec
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
