@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import MISSING, Field, field, fields
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Optional, TypeVar
 
 from .errors import RdmaError
 
@@ -46,6 +46,11 @@ def malformed(where: Where, expected: str, found: Any) -> RdmaError:
         expected=expected,
         found=shown,
     )
+
+
+def natural(value: str) -> Optional[int]:
+    """The number that a text of one to ten ASCII digits holds, ``None`` for any other text."""
+    return int(value) if len(value) <= 10 and value.isascii() and value.isdigit() else None
 
 
 def _path(where: Where) -> str:

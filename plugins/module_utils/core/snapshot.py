@@ -11,7 +11,9 @@ there". Values from files are kept as text, so that a wrong value can be shown a
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Optional
 
 from . import codec
@@ -93,19 +95,17 @@ class PciFunction:
     @classmethod
     def parse(cls, value: str, where: str = "pci") -> PciFunction:
         words = value.split(" ")
-        known = len(words) in (5, 7) and (words[4] == "-" or words[4].isdecimal())
-        vfs = words[6].split("/") if words[5:6] == ["vfs"] else ["0", "0"]
-        if (
-            not known
-            or words[5:6] not in ([], ["vf-of"], ["vfs"])
-            or [n.isdecimal() for n in vfs] != [True, True]
-        ):
+        kind = words[5:6]
+        numa = codec.natural(words[4]) if len(words) in (5, 7) else None
+        vfs = words[6].split("/") if len(words) == 7 and kind == ["vfs"] else ["0", "0"]
+        counts = [number for number in map(codec.natural, vfs) if number is not None]
+        known = len(words) in (5, 7) and (numa is not None or words[4] == "-")
+        if not known or kind not in ([], ["vf-of"], ["vfs"]) or len(vfs) != 2 or len(counts) != 2:
             expected = "'ADDRESS VENDOR:DEVICE CLASS DRIVER NUMA [vf-of ADDRESS | vfs N/TOTAL]'"
             raise codec.malformed(where, expected, value)
-        numa = None if words[4] == "-" else int(words[4])
         vf_of = words[6] if words[5:6] == ["vf-of"] else ""
         driver = "" if words[3] == "-" else words[3]
-        return cls(words[0], words[1], words[2], driver, numa, vf_of, int(vfs[0]), int(vfs[1]))
+        return cls(words[0], words[1], words[2], driver, numa, vf_of, counts[0], counts[1])
 
     def __str__(self) -> str:
         numa = "-" if self.numa is None else str(self.numa)
@@ -178,19 +178,21 @@ class GidGroup:
     def parse(cls, value: str, where: str = "gid") -> GidGroup:
         head, _, rest = value.partition(" ")
         address, _, netdev = rest.partition(" @")
-        entries = []
-        for part in head.split(","):
-            digits = part[:-2] if part.endswith(("v1", "v2", "ib")) else ""
-            if not (digits.isascii() and digits.isdigit()):
-                raise codec.malformed(where, "'INDEXvN[,INDEXvN] ADDRESS [@NAME]'", value)
-            entries.append((int(digits), part[-2:]))
-        if not address:
+        entries = [_gid_entry(part) for part in head.split(",")]
+        if None in entries or not address:
             raise codec.malformed(where, "'INDEXvN[,INDEXvN] ADDRESS [@NAME]'", value)
-        return cls(address, tuple(entries), netdev)
+        return cls(address, tuple([entry for entry in entries if entry is not None]), netdev)
 
     def __str__(self) -> str:
         head = ",".join(["%d%s" % entry for entry in self.entries])
         return "%s %s%s" % (head, self.address, " @" + self.netdev if self.netdev else "")
+
+
+@lru_cache(maxsize=2048)
+def _gid_entry(text: str) -> Optional[tuple[int, str]]:
+    """``3v2`` -> (3, "v2"): kept, since every port of a fleet has the same few."""
+    index = codec.natural(text[:-2]) if text.endswith(("v1", "v2", "ib")) else None
+    return None if index is None else (index, text[-2:])
 
 
 @dataclass(frozen=True)
@@ -261,12 +263,12 @@ class Route:
             if name not in _ROUTE_WORDS:
                 raise codec.malformed(where, "made of the words %s" % ", ".join(_ROUTE_WORDS), value)
             if name in ("table", "metric"):
-                if not (found.isascii() and found.isdigit()):
+                values[name] = codec.natural(found)
+                if values[name] is None:
                     raise codec.malformed(where, "a number after '%s'" % name, value)
-                values[name] = int(found)
             else:
-                values[name] = found
-        return cls(words[0], **values)
+                values[name] = sys.intern(found)
+        return cls(sys.intern(words[0]), **values)
 
     def __str__(self) -> str:
         words = [self.dst]
@@ -292,10 +294,12 @@ class Rule:
     @classmethod
     def parse(cls, value: str, where: str = "rule") -> Rule:
         words = value.split(" ")
-        numbers = (words[0][:-1], words[4]) if len(words) >= 5 else ("", "")
-        if (words[1:4:2] != ["from", "lookup"]) or not all(n.isascii() and n.isdigit() for n in numbers):
+        priority, table = (
+            (codec.natural(words[0][:-1]), codec.natural(words[4])) if len(words) >= 5 else (None, None)
+        )
+        if words[1:4:2] != ["from", "lookup"] or words[0][-1:] != ":" or priority is None or table is None:
             raise codec.malformed(where, "'PRIORITY: from SOURCE lookup TABLE ...'", value)
-        return cls(int(numbers[0]), words[2], int(numbers[1]), " ".join(words[5:]))
+        return cls(priority, sys.intern(words[2]), table, " ".join(words[5:]))
 
     def __str__(self) -> str:
         text = "%d: from %s lookup %d" % (self.priority, self.src, self.table)
