@@ -126,7 +126,7 @@ def _ask_all(root: Root, service: _Service) -> dict[str, Any]:
         except OSError as error:
             root.fail(source, reason_of(error))
         except http.client.HTTPException as error:
-            root.fail(source, "not HTTP: %s" % (str(error) or type(error).__name__)[:200])
+            root.fail(source, "not HTTP: %s" % (" ".join(str(error).split()) or type(error).__name__)[:200])
         except ValueError as error:
             root.fail(source, "not JSON: %s" % str(error)[:200])
         except _StatusError as error:
