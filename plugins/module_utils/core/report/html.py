@@ -47,7 +47,7 @@ LETTERS = {
 NODE = "\x01"
 _STATIC_ROWS = 200
 _ADDRESS = re.compile(r"(?:https?://|(?![A-Za-z][A-Za-z0-9+.-]*:))[!-~]*\Z")
-"""A web address or a relative path, without spaces and controls, which browsers remove before they look for a scheme."""
+"""A web address or a relative path, without spaces and controls, which browsers remove before they read a scheme."""
 
 _ICONS = {
     model.FAIL: '<circle cx="8" cy="8" r="7.2" fill="currentColor"/>'
@@ -378,7 +378,7 @@ def _static(document: ResultDocument, found: Digest) -> str:
     more = len(rows) - len(lines)
     return _NOSCRIPT % {
         "rows": "\n".join(lines) or '<tr><td colspan="4">Nothing. All is as it must be.</td></tr>',
-        "more": "<p>%s more in report.md.</p>" % count(more, "finding") if more > 0 else "",
+        "more": "<p>%s in report.md.</p>" % count(more, "more finding") if more > 0 else "",
     }
 
 

@@ -37,4 +37,5 @@ def chunks(document: ResultDocument) -> Iterator[str]:
 
 def _scalars(document: ResultDocument) -> dict[str, Any]:
     """The fields of the document that are not its long lists, those with their default left out."""
-    return codec.encode(ResultDocument(**{**vars(document), **dict.fromkeys(_LISTS, ())}))
+    encoded: dict[str, Any] = codec.encode(ResultDocument(**{**vars(document), **dict.fromkeys(_LISTS, ())}))
+    return encoded

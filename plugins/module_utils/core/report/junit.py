@@ -114,12 +114,9 @@ def _case(finding: model.Finding, area: str, title: str, hint: str) -> str:
     message = escape(finding.message)
     if name == model.SKIP:
         return '%s><skipped message="%s"/></testcase>\n' % (text, message)
-    if name == WAIVED:
-        return '%s><skipped message="%s"/>%s</testcase>\n' % (
-            text,
-            escape(_waiver(finding)),
-            _out(finding, hint),
-        )
+    if name == WAIVED and finding.waiver is not None:
+        reason = escape(_waiver(finding.waiver))
+        return '%s><skipped message="%s"/>%s</testcase>\n' % (text, reason, _out(finding, hint))
     if name == model.WARN:
         return "%s>%s</testcase>\n" % (text, _out(finding, hint))
     element = "failure" if name == model.FAIL else "error"
@@ -139,10 +136,7 @@ def _out(finding: model.Finding, hint: str) -> str:
     )
 
 
-def _waiver(finding: model.Finding) -> str:
-    waiver = finding.waiver
-    if waiver is None:
-        return ""
+def _waiver(waiver: model.Waiver) -> str:
     return "waived until %s by %s: %s" % (waiver.expires, waiver.owner, waiver.reason)
 
 

@@ -195,9 +195,9 @@ def _group(group: Group) -> Iterator[str]:
         yield from table(("Node", "Part", "Found", "Expected", "Observed"), details[:_MOST_ROWS])
     rest = len(group.findings) - _MOST_ROWS
     if rest > 0:
-        yield "%s more in `result.json`.\n\n" % count(rest, "node")
+        yield "%s in `result.json`.\n\n" % count(rest, "more node")
     elif len(details) > _MOST_ROWS:
-        yield "%s more in `result.json`.\n\n" % count(len(details) - _MOST_ROWS, "part")
+        yield "%s in `result.json`.\n\n" % count(len(details) - _MOST_ROWS, "more part")
 
 
 def detail_text(detail: model.Detail) -> str:
@@ -227,7 +227,7 @@ def _address_faults(document: ResultDocument) -> Iterator[str]:
     ]
     yield from table(("Node", "NIC", "Derived", "Found", "What is wrong"), rows)
     if len(faults) > len(rows):
-        yield "%s more in `report.html`.\n\n" % count(len(faults) - len(rows), "NIC")
+        yield "%s in `report.html`.\n\n" % count(len(faults) - len(rows), "more NIC")
 
 
 def _settings(document: ResultDocument) -> Iterator[str]:

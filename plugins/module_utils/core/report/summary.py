@@ -120,15 +120,14 @@ class _Writer(Lines):
             words.append("child range %s" % flat(document.child_range))
         yield from self.wrap_plain(", ".join(words))
         parts = [(name, "%d %s" % (len(names), _NODE_WORDS[name])) for name, names in hosts.items()]
-        line, used = [], 0
-        for name, text in parts:
-            if line and used + len(text) + 3 > self.width:
-                yield "   ".join(line)
-                line, used = [], 0
-            line.append(self.paint(name, text))
-            used += len(text) + 3
-        if line:
-            yield "   ".join(line)
+        lines: list[list[tuple[str, str]]] = []
+        for part in parts:
+            used = sum([len(text) + 3 for _name, text in lines[-1]]) if lines else self.width
+            if used + len(part[1]) > self.width:
+                lines.append([])
+            lines[-1].append(part)
+        for line in lines:
+            yield "   ".join([self.paint(name, text) for name, text in line])
 
     def group(self, group: Group) -> Iterator[str]:
         title = group.info.title if group.info.title != group.info.id else ""
@@ -154,7 +153,7 @@ class _Writer(Lines):
                     text += " (and %d more like it)" % (len(findings) - 1)
             yield from self.wrapped(text, most=4)
         if len(messages) > 3:
-            yield from self.wrapped("... and %s more" % count(len(messages) - 3, "other message"))
+            yield from self.wrapped("... and %s" % count(len(messages) - 3, "other message"))
         if group.info.hint:
             yield from self.wrapped("To do: " + flat(group.info.hint), most=6)
 

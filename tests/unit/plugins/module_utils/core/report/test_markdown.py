@@ -12,7 +12,11 @@ from hypothesis import given, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import CheckInfo, Detail, Finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import markdown
-from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import NodeRow, ResultDocument
+from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import (
+    NicRow,
+    NodeRow,
+    ResultDocument,
+)
 from ansible_collections.rdma.k8s.tests.bench.make_result import make
 from ansible_collections.rdma.k8s.tests.support.results import HOSTILE, documents, drenched, small
 
@@ -95,8 +99,17 @@ def test_a_long_group_is_cut_and_says_so() -> None:
         Finding("c", "n%d" % n, "fail", details=(Detail("x", "fail"), Detail("y", "fail"))) for n in range(60)
     ]
     text = text_of(ResultDocument("now", findings=tuple(findings)))
-    assert "10 nodes more in `result.json`." in text or "10 more nodes in `result.json`." in text
+    assert "10 more nodes in `result.json`." in text
     assert len(tables(text)[-1]) == 52
+
+
+def test_many_parts_and_many_wrong_addresses_are_cut_and_say_so() -> None:
+    parts = tuple([Detail("rdma%d" % number, "fail") for number in range(52)])
+    text = text_of(ResultDocument("now", findings=(Finding("c", "n", "fail", details=parts),)))
+    assert "2 more parts in `result.json`." in text
+    nics = tuple([NicRow(number, parent="10.0.0.1", observed="") for number in range(201)])
+    text = text_of(ResultDocument("now", nodes=(NodeRow("n", nics=nics),)))
+    assert "1 more NIC in `report.html`." in text
 
 
 def test_nothing_to_do() -> None:

@@ -120,3 +120,20 @@ def test_long_lists_of_nodes_are_cut() -> None:
 )
 def test_a_good_fleet_has_a_short_summary(document: ResultDocument, expected: str) -> None:
     assert render(document) == expected
+
+
+def test_more_than_three_messages_are_counted() -> None:
+    findings = tuple([Finding("c", "node-%d" % n, "fail", message="fault %d" % n) for n in range(6)])
+    text = render(ResultDocument("now", findings=findings))
+    assert "          node-2: fault 2\n          ... and 3 other messages\n" in text
+
+
+def test_a_narrow_terminal_has_the_node_counts_on_two_lines() -> None:
+    statuses = ("fail", "unknown", "warn", "pass", "skip")
+    findings = tuple([Finding("c", "n%d" % n, status) for n, status in enumerate(statuses)])
+    lines = render(ResultDocument("now", findings=findings), width=40).splitlines()
+    assert lines[1:4] == [
+        "1 with failures   1 not fully told",
+        "1 with warnings   1 good",
+        "1 with nothing to judge",
+    ]
