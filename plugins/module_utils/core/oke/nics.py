@@ -13,6 +13,7 @@ import base64
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Optional
 
 from ..errors import RdmaError
@@ -35,7 +36,7 @@ class Interface:
     """A network interface of the host.
 
     :param arphrd: the hardware type, ``None``: not readable.
-    :param addresses: of both families, in the order of the kernel.
+    :param addresses: in the order of the kernel; of both families, or of IPv4 alone.
     :param arp_ignore: the text of the sysctl file, ``None``: no such file; ``arp_announce`` likewise.
     """
 
@@ -114,9 +115,11 @@ def interfaces_of(links: Iterable[Link]) -> dict[str, Interface]:
 
 def _interface(link: Link) -> Interface:
     ignore, announce = (link.arp.ignore, link.arp.announce) if link.arp else (None, None)
-    return Interface(link.name, link.arphrd, addresses_of(link.addresses), ignore, announce)
+    ipv4 = [text for text in link.addresses if ":" not in text]  # the others never count (F75)
+    return Interface(link.name, link.arphrd, addresses_of(ipv4), ignore, announce)
 
 
+@lru_cache(maxsize=4096)
 def nic_index_of_name(name: str) -> Optional[int]:
     """The index in a name ``rdma<digits>`` below 2^31, ``None`` for every other name (F74)."""
     found = _NAME.fullmatch(name)
