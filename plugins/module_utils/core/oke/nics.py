@@ -36,7 +36,7 @@ class Interface:
     """A network interface of the host.
 
     :param arphrd: the hardware type, ``None``: not readable.
-    :param addresses: in the order of the kernel; of both families, or of IPv4 alone.
+    :param addresses: of both families, in the order of the kernel.
     :param arp_ignore: the text of the sysctl file, ``None``: no such file; ``arp_announce`` likewise.
     """
 
@@ -115,8 +115,7 @@ def interfaces_of(links: Iterable[Link]) -> dict[str, Interface]:
 
 def _interface(link: Link) -> Interface:
     ignore, announce = (link.arp.ignore, link.arp.announce) if link.arp else (None, None)
-    ipv4 = [text for text in link.addresses if ":" not in text]  # the others never count (F75)
-    return Interface(link.name, link.arphrd, addresses_of(ipv4), ignore, announce)
+    return Interface(link.name, link.arphrd, addresses_of(link.addresses), ignore, announce)
 
 
 @lru_cache(maxsize=4096)
