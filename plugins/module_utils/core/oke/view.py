@@ -16,8 +16,7 @@ from .. import nics as joined
 from ..errors import RdmaError
 from ..net import Address
 from ..snapshot import NodeSnapshot
-from . import imds, layout, oca, shapes
-from . import nics as oke_nics
+from . import imds, layout, nics as oke_nics, oca, shapes
 from .addressing import Vnic
 from .fleet import FleetNode
 
@@ -58,7 +57,9 @@ class NodeView:
     def metadata_and_errors(self) -> tuple[imds.Metadata, list[RdmaError]]:
         """What the driver would keep of ``/host/`` and ``/instance/``, and why a document is of no use (F66)."""
         documents = self.snapshot.imds
-        return imds.read(documents.host, documents.instance) if documents is not None else imds.read(None, None)
+        return (
+            imds.read(documents.host, documents.instance) if documents is not None else imds.read(None, None)
+        )
 
     @property
     def metadata(self) -> imds.Metadata:
@@ -83,7 +84,7 @@ class NodeView:
         if self.given_fabric:
             return self.given_fabric
         layers = {nic.link_layer for nic in self.all_nics if self._is_fabric_nic(nic)}
-        if joined.INFINIBAND in layers:
+        if layers.difference([None]) == {joined.INFINIBAND}:  # one port among others is a mistake (NODE-014)
             return "infiniband"
         if self.metadata.fabric is not None:
             return "ipv6" if self.metadata.fabric.ipv6 else "ipv4"
