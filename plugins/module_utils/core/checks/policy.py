@@ -89,10 +89,13 @@ class Policy:
             )
         _refuse_unknown_keys(document, cls, "policy")
         for name, item_class in (("checks", CustomCheck), ("waivers", WaiverRule)):
-            for number, entry in enumerate(document.get(name) or []):
+            entries = document.get(name)  # what is no list is refused below
+            for number, entry in enumerate(entries if isinstance(entries, list) else []):
                 if isinstance(entry, dict):
                     _refuse_unknown_keys(entry, item_class, "policy.%s[%d]" % (name, number))
-        policy = codec.decode(cls, {key: value for key, value in document.items() if value is not None}, "policy")
+        policy = codec.decode(
+            cls, {key: value for key, value in document.items() if value is not None}, "policy"
+        )
         policy._validate()
         return policy
 
@@ -109,7 +112,8 @@ class Policy:
             if custom.id.startswith("RDMA-") or "-" not in custom.id:
                 raise RdmaError(
                     "policy_value",
-                    "The id of an own check must be PREFIX-NAME with a prefix other than RDMA, found %r." % custom.id,
+                    "The id of an own check must be PREFIX-NAME with a prefix other than RDMA, found %r."
+                    % custom.id,
                     hint="Take your organisation's short name as prefix, for example ACME-001.",
                 )
         ids = [custom.id for custom in self.checks]
@@ -120,7 +124,9 @@ class Policy:
             _date("policy.waivers: expires of %s" % waiver.check, waiver.expires)
             for key in ("reason", "owner"):
                 if not getattr(waiver, key).strip():
-                    raise RdmaError("policy_value", "policy.waivers: %s of %s must not be empty." % (key, waiver.check))
+                    raise RdmaError(
+                        "policy_value", "policy.waivers: %s of %s must not be empty." % (key, waiver.check)
+                    )
         self.shape_table  # noqa: B018 (a wrong shape entry is refused here, not in the middle of a run)
 
     @cached_property
@@ -153,7 +159,9 @@ def _refuse_unknown_keys(document: dict[Any, Any], cls: Any, where: str) -> None
 
 def _one_of(where: str, found: str, allowed: tuple[str, ...]) -> None:
     if found not in allowed:
-        raise RdmaError("policy_value", "%s must be one of %s, found %r." % (where, ", ".join(allowed), found))
+        raise RdmaError(
+            "policy_value", "%s must be one of %s, found %r." % (where, ", ".join(allowed), found)
+        )
 
 
 def _network(where: str, text: str) -> None:
@@ -167,6 +175,8 @@ def _network(where: str, text: str) -> None:
 
 def _date(where: str, text: str) -> None:
     parts = text.split("-")
-    plain = [len(part) for part in parts] == [4, 2, 2] and all(part.isascii() and part.isdigit() for part in parts)
+    plain = [len(part) for part in parts] == [4, 2, 2] and all(
+        part.isascii() and part.isdigit() for part in parts
+    )
     if not plain or not (1 <= int(parts[1]) <= 12 and 1 <= int(parts[2]) <= 31):
         raise RdmaError("policy_value", "%s must be a date YYYY-MM-DD, found %r." % (where, text))
