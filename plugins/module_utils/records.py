@@ -36,7 +36,9 @@ def load(path: str) -> list[NodeInput]:
         names = sorted(os.listdir(path)) if os.path.isdir(path) else [""]
     except OSError as error:
         raise _unreadable(path, error) from error
-    files = [os.path.join(path, name) if name else path for name in names if not name or name.endswith(SUFFIX)]
+    files = [
+        os.path.join(path, name) if name else path for name in names if not name or name.endswith(SUFFIX)
+    ]
     if not files:
         raise RdmaError(
             "records_empty",
@@ -76,14 +78,19 @@ def node_input(document: Any, source: str) -> NodeInput:
         snapshot = NodeSnapshot.from_dict(document)
     except RdmaError as error:
         raise RdmaError(
-            error.code, "%s: %s" % (source, error.message), hint=error.hint, **{**error.details, "path": source}
+            error.code,
+            "%s: %s" % (source, error.message),
+            hint=error.hint,
+            **{**error.details, "path": source},
         ) from error
     if not snapshot.name:
         raise RdmaError("record_malformed", "%s: 'name' must not be empty." % source, path=source)
     inventory = document.get("inventory", {})
     if not isinstance(inventory, dict) or not all(isinstance(text, str) for text in inventory.values()):
         raise RdmaError("record_malformed", "%s: 'inventory' must be a map of texts." % source, path=source)
-    return NodeInput(snapshot.name, snapshot, "", inventory.get("child_range", ""), inventory.get("network", ""))
+    return NodeInput(
+        snapshot.name, snapshot, "", inventory.get("child_range", ""), inventory.get("network", "")
+    )
 
 
 def save(directory: str, nodes: Iterable[NodeInput]) -> list[str]:

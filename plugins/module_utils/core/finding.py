@@ -79,7 +79,9 @@ class CheckInfo:
 
 def summarise(statuses: dict[str, int]) -> str:
     """``3 fail, 1 unknown, 40 pass``: counts in the order of :data:`URGENCY`, zero counts left out."""
-    return ", ".join(["%d %s" % (statuses[name], name) for name in URGENCY if statuses.get(name)]) or "no result"
+    return (
+        ", ".join(["%d %s" % (statuses[name], name) for name in URGENCY if statuses.get(name)]) or "no result"
+    )
 
 
 def exit_code(findings: Any, threshold: str = ERROR, strict: bool = False) -> int:

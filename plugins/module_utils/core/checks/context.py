@@ -88,7 +88,10 @@ class Node(NodeView):
         """The RDMA network as the inventory names it, else OCA network and shape: one cluster network has one shape."""
         if self.network_name:
             return self.network_name
-        words = [str(self.oca_config.network) if self.fabric != "infiniband" else "infiniband", self.shape_name]
+        words = [
+            str(self.oca_config.network) if self.fabric != "infiniband" else "infiniband",
+            self.shape_name,
+        ]
         return " ".join([word for word in words if word])
 
     @cached_property
@@ -102,7 +105,9 @@ class Node(NodeView):
             "oca_network": str(self.oca_config.network),
             "address_mode": self.oca_config.address_mode,
             "child_range": self.range_text,
-            "vnic": None if self.vnic is None else {"ip": str(self.vnic.address), "subnet": str(self.vnic.subnet)},
+            "vnic": None
+            if self.vnic is None
+            else {"ip": str(self.vnic.address), "subnet": str(self.vnic.subnet)},
         }
         return view
 

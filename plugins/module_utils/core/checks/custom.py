@@ -30,7 +30,9 @@ class CompiledCheck:
         try:
             value = self.expression.search(node.view)
         except (jmespath.exceptions.JMESPathError, ArithmeticError, TypeError, ValueError) as error:
-            return unknown("The expression cannot be evaluated on this node: %s" % " ".join(str(error).split()))
+            return unknown(
+                "The expression cannot be evaluated on this node: %s" % " ".join(str(error).split())
+            )
         if value is True:
             return passed("The expression holds.")
         if value is False:
@@ -61,4 +63,3 @@ def _compile(check: CustomCheck) -> CompiledCheck:
         ) from error
     area = check.id.split("-")[0]
     return CompiledCheck(CheckInfo(check.id, check.title, check.severity, area, check.hint), expression)
-

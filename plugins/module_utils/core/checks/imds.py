@@ -13,7 +13,19 @@ from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING
 from ..oke import imds
 from .context import Fleet, Node, most_common
-from .registry import Outcome, bad, failed, fleet_check, node_check, ok, passed, rolled_up, skipped, unknown, warned
+from .registry import (
+    Outcome,
+    bad,
+    failed,
+    fleet_check,
+    node_check,
+    ok,
+    passed,
+    rolled_up,
+    skipped,
+    unknown,
+    warned,
+)
 
 TEXT_LIMIT = 64
 TOPOLOGY = {
@@ -63,7 +75,9 @@ def shape(node: Node) -> Outcome:
     if not node.shape_name:
         return unknown(node.why_not("imds:/instance/", "imds"))
     if node.shape is None:
-        return warned("Shape %s is not in the table." % node.shape_name, expected="known", observed=node.shape_name)
+        return warned(
+            "Shape %s is not in the table." % node.shape_name, expected="known", observed=node.shape_name
+        )
     return passed("%s: %d RDMA NICs." % (node.shape_name, node.shape.rdma_nics))
 
 
@@ -81,7 +95,9 @@ def primary_vnic(node: Node) -> Outcome:
     if isinstance(found, RdmaError):
         if found.code == "vnic_not_available":
             return unknown(found.message)
-        return failed(found.message, expected="first VNIC with privateIp and subnetCidrBlock", observed=found.code)
+        return failed(
+            found.message, expected="first VNIC with privateIp and subnetCidrBlock", observed=found.code
+        )
     if found is None:
         return failed("The first VNIC has no IPv4 address and subnet yet.", expected="IPv4", observed="none")
     if not found.subnet.contains(found.address):
@@ -136,7 +152,9 @@ def fabric_complete(node: Node) -> Outcome:
         return warned("rdmaFabricData is not an object.", expected="object", observed=type(data).__name__)
     kinds = {"ipv6": bool, "planes": int}
     details = [
-        ok(key) if type(data.get(key)) is kind else bad(key, "is missing or of a wrong type", kind.__name__, repr(data.get(key)))
+        ok(key)
+        if type(data.get(key)) is kind
+        else bad(key, "is missing or of a wrong type", kind.__name__, repr(data.get(key)))
         for key, kind in kinds.items()
     ]
     return rolled_up(details, "Complete.", "", as_status="warn")
@@ -219,4 +237,3 @@ def islands(fleet: Fleet) -> dict[str, Outcome]:
                 observed=node.island,
             )
     return outcomes
-

@@ -50,9 +50,7 @@ class NodeInput:
     network: str = ""
 
 
-def judge(
-    inputs: Sequence[NodeInput], policy: Policy, created_at: str, version: str = ""
-) -> ResultDocument:
+def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version: str = "") -> ResultDocument:
     """All selected checks over all nodes.
 
     :param created_at: time of the judgement, UTC, ``YYYY-MM-DDThh:mm:ssZ``.
@@ -124,7 +122,9 @@ def _refuse_duplicates(inputs: Sequence[NodeInput]) -> None:
 
 def _paired(inputs: Sequence[NodeInput], nodes: Sequence[Node]) -> Iterable[tuple[NodeInput, Optional[Node]]]:
     by_name = {node.name: node for node in nodes}
-    return [(entry, by_name.get(entry.snapshot.name) if entry.snapshot is not None else None) for entry in inputs]
+    return [
+        (entry, by_name.get(entry.snapshot.name) if entry.snapshot is not None else None) for entry in inputs
+    ]
 
 
 def _findings(
@@ -242,7 +242,16 @@ def _nic_row(node: Node, nic: Any, child: Any) -> NicRow:
 def _settings(policy: Policy) -> dict[str, str]:
     """The settings that a reader of the report needs, as text; what is not set is left out."""
     settings = {}
-    for name in ("netns_mode", "child_range", "fabric", "mtu", "arp_ignore", "arp_announce", "agent_version", "max_age"):
+    for name in (
+        "netns_mode",
+        "child_range",
+        "fabric",
+        "mtu",
+        "arp_ignore",
+        "arp_announce",
+        "agent_version",
+        "max_age",
+    ):
         value = getattr(policy, name)
         if value is not None:
             settings[name] = str(value)

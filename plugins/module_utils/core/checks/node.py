@@ -87,7 +87,9 @@ def netns_mode(node: Node) -> Outcome:
     wanted, found = node.policy.netns_mode, running_mode(node)
     if found is None:
         if _modules_are_known(node) and "ib_core" not in node.snapshot.modules:
-            return unknown("ib_core is not loaded, so the node has no RDMA subsystem that could tell its mode.")
+            return unknown(
+                "ib_core is not loaded, so the node has no RDMA subsystem that could tell its mode."
+            )
         return unknown(node.why_not("rdma-netlink", "rdma"))
     if found != wanted:
         return failed("The RDMA subsystem runs in %s mode." % found, expected=wanted, observed=found)
@@ -110,17 +112,22 @@ def boot_mode(node: Node) -> Outcome:
         if wanted == "shared":
             return passed("Nothing sets the mode at boot; the kernel's default is shared.")
         return failed(
-            "Nothing sets the mode at boot, so the node boots in shared mode.", expected=wanted, observed="shared"
+            "Nothing sets the mode at boot, so the node boots in shared mode.",
+            expected=wanted,
+            observed="shared",
         )
     places = listed([_place(option) for option in options])
     if len(options) > 1:
         return failed(
-            "%d settings of netns_mode: %s." % (len(options), places), expected="one", observed=str(len(options))
+            "%d settings of netns_mode: %s." % (len(options), places),
+            expected="one",
+            observed=str(len(options)),
         )
     mode = mode_of_option(options[0].value)
     if mode is None:
         return failed(
-            "%s sets netns_mode=%s, which the kernel refuses: ib_core would not load." % (places, options[0].value),
+            "%s sets netns_mode=%s, which the kernel refuses: ib_core would not load."
+            % (places, options[0].value),
             expected=wanted,
             observed=options[0].value,
         )
@@ -153,7 +160,8 @@ def mode_persisted(node: Node) -> Outcome:
     if last is not None and last.modified is not None and node.snapshot.host.boot_time is not None:
         if last.modified > node.snapshot.host.boot_time:
             return warned(
-                "Reboot pending: %s was changed after the boot; running %s, next boot %s." % (where, found, at_boot),
+                "Reboot pending: %s was changed after the boot; running %s, next boot %s."
+                % (where, found, at_boot),
                 expected=at_boot,
                 observed=found,
             )
@@ -225,7 +233,9 @@ def nic_count(node: Node) -> Outcome:
 
 def _no_value(node: Node, what: str) -> str:
     """Why the shape table gives no value for this node."""
-    return "the shape table gives no %s for %s" % (what, node.shape_name) if node.shape else _shape_reason(node)
+    return (
+        "the shape table gives no %s for %s" % (what, node.shape_name) if node.shape else _shape_reason(node)
+    )
 
 
 def _shape_reason(node: Node) -> str:
@@ -264,7 +274,9 @@ def pci_places(node: Node) -> Outcome:
             continue
         named = oke_nics.nic_index_of_name(nic.name)
         if named is not None and named != index:
-            details.append(bad(pci, "%s is there, the table has rdma%d" % (nic.name, index), "rdma%d" % index, nic.name))
+            details.append(
+                bad(pci, "%s is there, the table has rdma%d" % (nic.name, index), "rdma%d" % index, nic.name)
+            )
         else:
             details.append(ok(pci))
     details += [bad(nic.name, "at %s, which the table does not have" % pci) for pci, nic in found.items()]
@@ -297,9 +309,13 @@ def names(node: Node) -> Outcome:
         return passed("%d NICs with names of the operating system, identified by their address." % len(nics))
     wanted = node.shape.rdma_nics if node.shape is not None else len(nics)
     missing = [index for index in range(wanted) if index not in indexes]
-    details = [bad(nic.name, "has no rdmaN name beside NICs that have") for nic, i in zip(nics, indexes) if i is None]
+    details = [
+        bad(nic.name, "has no rdmaN name beside NICs that have") for nic, i in zip(nics, indexes) if i is None
+    ]
     details += [bad("rdma%d" % index, "no interface of this name") for index in missing]
-    details += [bad("rdma%d" % index, "above rdma%d" % (wanted - 1)) for index in indexes if index and index >= wanted]
+    details += [
+        bad("rdma%d" % index, "above rdma%d" % (wanted - 1)) for index in indexes if index and index >= wanted
+    ]
     return rolled_up(details or [ok("all")], "rdma0 to rdma%s are there." % (wanted - 1), NO_ETHERNET_NIC)
 
 
@@ -319,7 +335,9 @@ def one_to_one(node: Node) -> Outcome:
             details.append(bad(nic.name, "no RDMA port belongs to this interface", "1", "0"))
         elif len(nic.ports) > 1:
             owners = ["%s/%d" % (device.name, port.port) for device, port in nic.ports]
-            details.append(bad(nic.name, "%d RDMA ports (%s)" % (len(owners), listed(owners)), "1", str(len(owners))))
+            details.append(
+                bad(nic.name, "%d RDMA ports (%s)" % (len(owners), listed(owners)), "1", str(len(owners)))
+            )
         elif nic.link is None and nic.link_layer == ETHERNET:
             details.append(bad(nic.name, "no interface belongs to this RDMA port", "1", "0"))
         else:
@@ -470,7 +488,9 @@ def active_mtu(node: Node) -> Outcome:
             details.append(bad(nic.name, "RDMA MTU %d" % found, "4096", str(found)))
         else:
             details.append(ok(nic.name))
-    return rolled_up(details, "%d ports with RDMA MTU 4096.", "No RDMA NIC has an MTU of 4220 or more.", "4096")
+    return rolled_up(
+        details, "%d ports with RDMA MTU 4096.", "No RDMA NIC has an MTU of 4220 or more.", "4096"
+    )
 
 
 # Interface settings
@@ -506,7 +526,10 @@ def arp(node: Node) -> Outcome:
                 allowed_too = allowed is None or value in [str(number) for number in allowed]
                 wrong.append("%s is %s%s" % (key, value, "" if allowed_too else ", which DRANET refuses"))
         if wrong:
-            wanted_text = "arp_ignore %s, arp_announce %s" % (node.policy.arp_ignore, node.policy.arp_announce)
+            wanted_text = "arp_ignore %s, arp_announce %s" % (
+                node.policy.arp_ignore,
+                node.policy.arp_announce,
+            )
             details.append(bad(nic.name, ", ".join(wrong), wanted_text, ", ".join(wrong)))
         else:
             details.append(ok(nic.name))
@@ -579,7 +602,9 @@ def masters(node: Node) -> Outcome:
     for nic in node.nics:
         if nic.link is not None:
             master = nic.link.master
-            details.append(bad(nic.name, "is a member of %s" % master, "none", master) if master else ok(nic.name))
+            details.append(
+                bad(nic.name, "is a member of %s" % master, "none", master) if master else ok(nic.name)
+            )
     return rolled_up(details, "%d NICs stand alone.", NO_NIC)
 
 
@@ -623,16 +648,27 @@ def firmware(fleet: Fleet) -> dict[str, Outcome]:
         for board, version in sorted(set(_firmware(node))):
             majority = usual[(node.shape_name, board)]
             if version != majority:
-                odd.append(bad(board or "NIC", "firmware %s, the others have %s" % (version, majority), majority, version))
+                odd.append(
+                    bad(
+                        board or "NIC",
+                        "firmware %s, the others have %s" % (version, majority),
+                        majority,
+                        version,
+                    )
+                )
         if not list(_firmware(node)):
             outcomes[node.name] = skipped("No RDMA NIC of this node tells a firmware version.")
         else:
-            outcomes[node.name] = rolled_up(odd or [ok("all")], "Same firmware as the pool.", NO_NIC, as_status="warn")
+            outcomes[node.name] = rolled_up(
+                odd or [ok("all")], "Same firmware as the pool.", NO_NIC, as_status="warn"
+            )
     return outcomes
 
 
 def _firmware(node: Node) -> list[tuple[str, str]]:
-    return [(nic.device.board, nic.device.firmware) for nic in node.nics if nic.device and nic.device.firmware]
+    return [
+        (nic.device.board, nic.device.firmware) for nic in node.nics if nic.device and nic.device.firmware
+    ]
 
 
 @node_check(
@@ -646,7 +682,11 @@ def _firmware(node: Node) -> list[tuple[str, str]]:
 def tables(node: Node) -> Outcome:
     """F7, F12: table 100 + index belongs to the child of NIC index."""
     taken = range(TABLE_BASE, TABLE_BASE + MAX_NICS)
-    details = [bad("rule %s" % rule, "uses table %d" % rule.table) for rule in node.snapshot.rules or () if rule.table in taken]
+    details = [
+        bad("rule %s" % rule, "uses table %d" % rule.table)
+        for rule in node.snapshot.rules or ()
+        if rule.table in taken
+    ]
     details += [
         bad("route %s" % route, "stands in table %d" % route.table)
         for route in node.snapshot.routes or ()
@@ -666,10 +706,17 @@ def tables(node: Node) -> Outcome:
 def ipv6_default(node: Node) -> Outcome:
     """F90, DEV-08. On an IPv6 fabric each NIC has one, as it should."""
     if node.fabric == "ipv6":
-        return skipped("On an IPv6 fabric every RDMA NIC has a default route; name the uplinks to DRANET (F90).")
+        return skipped(
+            "On an IPv6 fabric every RDMA NIC has a default route; name the uplinks to DRANET (F90)."
+        )
     names = {nic.name for nic in node.nics}
     details = [
-        bad(route.dev, "IPv6 default route%s" % (" (proto %s)" % route.proto if route.proto else ""), "none", str(route))
+        bad(
+            route.dev,
+            "IPv6 default route%s" % (" (proto %s)" % route.proto if route.proto else ""),
+            "none",
+            str(route),
+        )
         for route in node.snapshot.routes or ()
         if route.dst in ("::/0", "default6") and route.dev in names
     ]

@@ -37,7 +37,12 @@ STATE_FILE = "/var/run/oci-hpc/oci-hpc-rdma-configure.json"
 ABSENT = "%s does not exist; the defaults apply (RDMA network %s)."
 NO_NIC = "No Ethernet RDMA NIC was found on this node."
 PLUGINS = ("Compute HPC RDMA Authentication", "Compute HPC RDMA Auto-Configuration")
-KNOWN_FLAGS = {"overwrite_config_files": False, "single_subnet": True, "modify_subnet": True, "modify_arp": True}
+KNOWN_FLAGS = {
+    "overwrite_config_files": False,
+    "single_subnet": True,
+    "modify_subnet": True,
+    "modify_arp": True,
+}
 
 
 @node_check(
@@ -90,7 +95,9 @@ def network_file(node: Node) -> Outcome:
     except RdmaError as error:
         if error.code.startswith("oca_prefix_"):
             return passed("The file is well formed; its value is judged by RDMA-OCA-003.")
-        return failed(error.message, expected="rdma-network[0].default-settings.rdma_network", observed=error.code)
+        return failed(
+            error.message, expected="rdma-network[0].default-settings.rdma_network", observed=error.code
+        )
     return passed("rdma_network is %s." % network)
 
 
@@ -154,7 +161,9 @@ def netmask_fields(node: Node) -> Outcome:
         found = subnet.get(key)
         if found is not None:
             same = found == wanted
-            details.append(ok(key) if same else bad(key, "is %r, %s needs %s" % (found, node.oca_config.network, wanted)))
+            details.append(
+                ok(key) if same else bad(key, "is %r, %s needs %s" % (found, node.oca_config.network, wanted))
+            )
     return rolled_up(details, "Netmask %s." % wanted, "The file sets no netmask.", wanted)
 
 
@@ -184,7 +193,9 @@ def switches(node: Node) -> Outcome:
         for key, wanted in KNOWN_FLAGS.items()
         if key in defaults
     ]
-    return rolled_up(details, "%d switches as documented.", "The file sets none of the switches.", as_status="warn")
+    return rolled_up(
+        details, "%d switches as documented.", "The file sets none of the switches.", as_status="warn"
+    )
 
 
 @node_check(
@@ -314,7 +325,9 @@ def configure_state(node: Node) -> Outcome:
         return failed("%s is not JSON." % STATE_FILE, expected="finished", observed="not JSON")
     state = document.get("state") if isinstance(document, dict) else None
     if state != "finished":
-        return failed("The agent's state is %s." % json.dumps(state), expected="finished", observed=json.dumps(state))
+        return failed(
+            "The agent's state is %s." % json.dumps(state), expected="finished", observed=json.dumps(state)
+        )
     return passed("finished.")
 
 

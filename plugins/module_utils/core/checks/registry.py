@@ -11,6 +11,7 @@ answers for each node by name, since only the fleet shows what is odd about one 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Callable, Iterable, Optional
 
 from ..finding import FAIL, PASS, SKIP, UNKNOWN, WARN, CheckInfo, Detail
@@ -46,7 +47,9 @@ class Check:
 CATALOGUE: dict[str, Check] = {}
 
 
-def _register(check: str, title: str, severity: str, hint: str, scope: str, **more: Any) -> Callable[[Any], Any]:
+def _register(
+    check: str, title: str, severity: str, hint: str, scope: str, **more: Any
+) -> Callable[[Any], Any]:
     area = check.split("-")[1]
     info = CheckInfo(check, title, severity, area, hint, "checks/%s.md#%s" % (area.lower(), check.lower()))
 
@@ -94,6 +97,7 @@ def unknown(reason: str, **more: Any) -> Outcome:
     return Outcome(UNKNOWN, reason, **more)
 
 
+@lru_cache(maxsize=4096)
 def ok(subject: str, observed: str = "") -> Detail:
     return Detail(subject, PASS, observed=observed)
 
@@ -122,7 +126,9 @@ def rolled_up(
     unsure = [detail for detail in kept if detail.status == UNKNOWN]
     if wrong:
         if as_status != FAIL:
-            kept = tuple([replace(detail, status=as_status) if detail in wrong else detail for detail in kept])
+            kept = tuple(
+                [replace(detail, status=as_status) if detail in wrong else detail for detail in kept]
+            )
         return Outcome(as_status, _sentence(wrong), expected or wrong[0].expected, _shared(wrong), kept)
     if unsure:
         return Outcome(UNKNOWN, _sentence(unsure), expected, details=kept)

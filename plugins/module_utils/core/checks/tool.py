@@ -58,7 +58,9 @@ def freshness(node: Node) -> Outcome:
     if age is None:
         return unknown("The snapshot does not say when it was made.")
     if age > limit:
-        return warned("The snapshot is %d s old." % age, expected="at most %d s" % limit, observed="%d s" % age)
+        return warned(
+            "The snapshot is %d s old." % age, expected="at most %d s" % limit, observed="%d s" % age
+        )
     return passed("%d s old." % max(age, 0))
 
 
@@ -68,12 +70,15 @@ def freshness(node: Node) -> Outcome:
     ERROR,
     "A node without an answer is not a good node: repair the connection, then run again.",
 )
-def completeness(fleet: Fleet, findings: Collection[Finding], unreachable: Collection[str], today: str) -> Outcome:
+def completeness(
+    fleet: Fleet, findings: Collection[Finding], unreachable: Collection[str], today: str
+) -> Outcome:
     """Unreachable nodes have only unknown results."""
     if unreachable:
         names = ", ".join(sorted(unreachable)[:6]) + (" and more" if len(unreachable) > 6 else "")
         return failed(
-            "%d of %d nodes gave no snapshot: %s." % (len(unreachable), len(unreachable) + len(fleet.nodes), names),
+            "%d of %d nodes gave no snapshot: %s."
+            % (len(unreachable), len(unreachable) + len(fleet.nodes), names),
             expected="every node",
             observed="%d nodes" % len(fleet.nodes),
         )
