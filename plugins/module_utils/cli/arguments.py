@@ -33,7 +33,8 @@ exit codes:
   0    good, or nothing was asked for that could be bad
   1    internal error, or the output could not be written
   2    wrong usage or bad input; one sentence on standard error says what and what to do
-  3    with --exit-code --strict: something is unknown (report), a node tells nothing any more (diff)
+  3    with --exit-code --strict: something is unknown (report), a node tells nothing any
+       more (diff)
   4    with --exit-code: a failure at or above the threshold (report), a new failure (diff),
        a conflict (plan)
   130  interrupted, 141 the reader of the output went away

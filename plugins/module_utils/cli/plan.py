@@ -89,13 +89,14 @@ def _wanted(arguments: Namespace) -> Wanted:
             "There is nothing to plan.",
             hint="Give recorded snapshots, a list of nodes with --nodes, or only --subnet to see whether a range fits.",
         )
-    child_range: Any = arguments.range or DEFAULT_CHILD_RANGE
+    child_range: Any = DEFAULT_CHILD_RANGE if arguments.range is None else arguments.range
     in_use: list[LabelledNetwork] = []
     if arguments.policy is not None or arguments.set:
         from . import plan_fleet  # noqa: PLC0415 (a list alone needs no policy)
 
         policy = plan_fleet.policy_of(arguments)
-        child_range, in_use = arguments.range or policy.child_range, plan_fleet.in_use(policy)
+        child_range = policy.child_range if arguments.range is None else arguments.range
+        in_use = plan_fleet.in_use(policy)
     indexes = range(nics or MAX_NICS)
     oca_text = str(oca_network or DEFAULT_OCA_NETWORK)
     valid = validate(child_range)
@@ -114,7 +115,7 @@ def _from_snapshots(
     from . import plan_fleet  # noqa: PLC0415 (a list of nodes must not wait for it)
 
     policy, groups, left_out = plan_fleet.groups(arguments)
-    valid = validate(arguments.range or policy.child_range)
+    valid = validate(policy.child_range if arguments.range is None else arguments.range)
     changes: dict[str, Any] = {}
     if nics is not None:
         changes["nics"] = tuple(range(nics))

@@ -93,7 +93,7 @@ def _content(path: str) -> bytes:
 def _unreadable(path: str, error: Exception) -> RdmaError:
     return RdmaError(
         "source_unreadable",
-        "%s cannot be read: %s." % (path, getattr(error, "strerror", None) or error),
+        "%s cannot be read: %s." % (path or "''", getattr(error, "strerror", None) or error),
         hint="Give a directory of recorded snapshots, one snapshot, a bundle or a result.json.",
         path=path,
     )
@@ -120,8 +120,8 @@ def recorded(path: Optional[str]) -> Source:
 
     :raises RdmaError: ``snapshots_not_given``, ``snapshots_needed``, or an error of :func:`read`.
     """
-    chosen = path or os.environ.get(SNAPSHOTS_VARIABLE)
-    if not chosen:
+    chosen = path if path is not None else os.environ.get(SNAPSHOTS_VARIABLE) or None
+    if chosen is None:
         if not os.path.isdir(DEFAULT_SNAPSHOTS):
             raise RdmaError(
                 "snapshots_not_given",
