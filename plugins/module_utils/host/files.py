@@ -47,6 +47,8 @@ class Root:
         """The place of ``path`` (absolute, as the node sees it): symbolic links stay inside the root.
 
         Only for trees with absolute links (``/etc``); the links of sysfs and procfs are relative.
+
+        :raises OSError: ELOOP.
         """
         if not self.path:
             return path
@@ -60,20 +62,27 @@ class Root:
                 continue
             place = "%s/%s" % (self.path, "/".join([*done, part]))
             try:
-                target = os.readlink(place) if followed < _MAX_LINKS else ""
+                target = os.readlink(place)
             except (OSError, ValueError):
                 target = ""
             if not target:
                 done.append(part)
                 continue
             followed += 1
+            if followed > _MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             done = [] if target.startswith("/") else done
             todo += [name for name in target.split("/") if name not in ("", ".")][::-1]
         return "%s/%s" % (self.path, "/".join(done))
 
     def read(self, path: str, limit: int = SMALL) -> Optional[str]:
         """The text of a regular file with invalid UTF-8 replaced; ``None`` when it is absent or not readable."""
-        return self.read_place(self.real(path), path, limit)
+        try:
+            place = self.real(path)
+        except OSError as error:
+            self.fail(path, reason_of(error))
+            return None
+        return self.read_place(place, path, limit)
 
     def value(self, path: str) -> Optional[str]:
         """The trimmed text of a file of sysfs or procfs, whose links need no care."""

@@ -78,7 +78,7 @@ class Linker:
         kept = {link.index for link in self.known if self._tells(link)}
         for link in self.known:
             if link.index in kept:
-                kept.update([link.master, 0 if link.elsewhere else link.parent])
+                kept.update([link.master, _parent(link)])
         used = {route.link for route in self.answers.routes if route.type == _UNICAST}
         kept.update([index for index in used if self.kinds.get(index) != "veth"])
         return tuple([self._link(link) for link in self.known if link.index in kept])
@@ -103,7 +103,7 @@ class Linker:
             state=state,
             operstate="" if link.operstate == state else link.operstate,
             master=self.names.get(link.master, ""),
-            parent="" if link.elsewhere else self.names.get(link.parent, ""),
+            parent=self.names.get(_parent(link), ""),
             pci=pci,
             addresses=tuple(self.addresses.get(link.index, [])),
             arp=arp(self.root, link.name) if pci or _RDMA_NAME.fullmatch(link.name) else None,
@@ -167,6 +167,11 @@ def _word(value: Optional[str]) -> Optional[str]:
         return None
     word = "_".join(value.split()) or "_"
     return "--" if word == "-" else word
+
+
+def _parent(link: LinkRecord) -> int:
+    """The index of the lower device; none when it is in another namespace, or is the other end of a veth pair."""
+    return 0 if link.elsewhere or link.kind == "veth" else link.parent
 
 
 def _is_loopback(address: str) -> bool:

@@ -43,6 +43,8 @@ _VERDICTS = {0: _DROP, 1: _ACCEPT, 2: "stolen", 3: "queue", -3: "jump", -4: "got
 _UDP = 17
 _L4PROTO, _DPORT, _FAMILY, _OTHER = "protocol", "dport", "family", "other"
 _OWN = {_L4PROTO: _UDP, _DPORT: ROCE_PORT}
+Elements = tuple[tuple[bytes, int, bytes], ...]
+Sets = Callable[[str], Elements]
 _SIZES = {_L4PROTO: 1, _DPORT: 2}
 _META_KINDS = {1: _FAMILY, 15: _FAMILY, 16: _L4PROTO}
 # Expressions that neither match nor end: they count, note, mark.
@@ -96,13 +98,13 @@ def _ask(socket: Any, operation: int, family: int = 0, **attributes: str) -> lis
     return list(socket.nlm_request(message, operation, _REQUEST | _DUMP))
 
 
-def _elements(socket: Any, family: int, table: str, name: str) -> tuple[tuple[bytes, int], ...]:
-    """The elements of a set: key and flags, in order; the end of an interval has the flag for that."""
+def _elements(socket: Any, family: int, table: str, name: str) -> Elements:
+    """The elements of a set: key, flags and data, in order; the end of an interval has the flag for that."""
     found = []
     for message in _ask(socket, _GET_ELEMENTS, family, TABLE=table, SET=name):
         for _kind, element in _attributes(dict(message["attrs"]).get("ELEMENTS") or b""):
             inner = dict(_attributes(element))
-            found.append((_value(inner.get(1, b"")), _be32(inner.get(3, b""))))
+            found.append((_value(inner.get(1, b"")), _be32(inner.get(3, b"")), inner.get(2, b"")))
     return tuple(sorted(found, key=lambda entry: (entry[0], -entry[1])))
 
 
@@ -219,9 +221,6 @@ def _text(data: bytes) -> str:
     return data.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-Sets = Callable[[str], "tuple[tuple[bytes, int], ...]"]
-
-
 class Judged:
     """The expressions of one rule, one after the other: does a UDP packet to port 4791 match, and what becomes of it?
 
@@ -295,34 +294,34 @@ class Judged:
 
     def _take_lookup(self, data: dict[int, bytes]) -> None:
         kind, name = self._registers.get(_be32(data.get(2, b"")), _OTHER), _text(data.get(1, b""))
-        if 3 in data:  # a map: its verdict or value depends on the element
-            self._narrow(None, "%s in map %s" % (kind, name))
-            self.verdict = "" if _be32(data[3]) else "vmap"
-            return
-        inside = self._is_in(kind, name) if kind in _OWN else None
+        inside, content = self._element(kind, name) if kind in _OWN else (None, b"")
         inverted = bool(_be32(data.get(5, b"")) & 1)
         self.names_port = self.names_port or (kind == _DPORT and inside is True and not inverted)
         self._narrow(None if inside is None else inside != inverted, "%s in set %s" % (kind, name))
+        if inside and 3 in data and not _be32(data[3]):  # a map of verdicts
+            self._decide(content)
 
-    def _is_in(self, kind: str, name: str) -> Optional[bool]:
-        """Whether the port or protocol is in a set; ``None`` for a set whose keys are made of more."""
+    def _element(self, kind: str, name: str) -> tuple[Optional[bool], bytes]:
+        """Whether the port or protocol is in a set, and the data there; ``None``: its keys are made of more."""
         own = _OWN[kind].to_bytes(_SIZES[kind], "big")
-        inside = False
-        intervals = False
-        for key, flags in self._sets(name):
+        inside, content, intervals = False, b"", False
+        for key, flags, data in self._sets(name):
             if len(key) != len(own):
-                return None
+                return None, b""
             intervals = intervals or bool(flags & _INTERVAL_END)
             if key == own or (intervals and key < own):
-                inside = not flags & _INTERVAL_END
-        return inside
+                inside, content = not flags & _INTERVAL_END, data
+        return inside, content
 
-    def _take_immediate(self, data: dict[int, bytes]) -> None:
-        if _be32(data.get(1, b"")):  # a value for a later expression
-            return
-        verdict = dict(_attributes(dict(_attributes(data.get(2, b""))).get(2, b"")))
+    def _decide(self, data: bytes) -> None:
+        """Take the verdict in nested data (NFTA_DATA_VERDICT)."""
+        verdict = dict(_attributes(dict(_attributes(data)).get(2, b"")))
         self.verdict = _VERDICTS.get(_be32(verdict.get(1, b""), signed=True), "")
         self.target = _text(verdict.get(2, b""))
+
+    def _take_immediate(self, data: dict[int, bytes]) -> None:
+        if not _be32(data.get(1, b"")):  # else a value for a later expression
+            self._decide(data.get(2, b""))
 
     def _take_reject(self, _data: dict[int, bytes]) -> None:
         self.verdict = "reject"

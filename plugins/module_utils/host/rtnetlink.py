@@ -133,7 +133,7 @@ def _hops(family: int, message: Any) -> Iterable[RouteRecord]:
             type=message["type"],
             table=attributes.get("RTA_TABLE", message["table"]),
             link=(hop["oif"] if hop is not None else attributes.get("RTA_OIF")) or 0,
-            gateway=own.get("RTA_GATEWAY") or (via["address"] if via else ""),
+            gateway=own.get("RTA_GATEWAY") or (via["addr"] if via else ""),
             source=attributes.get("RTA_PREFSRC") or "",
             scope=message["scope"],
             protocol=message["proto"],
