@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional, Union
 
@@ -27,6 +27,8 @@ from .core.report.render import stream
 
 _LEFT_OVER_AFTER = 3600
 """Seconds after which a temporary file is taken for one of a run that was killed."""
+
+_BLOCK = 1 << 18
 
 _TEMPORARY = re.compile(r"\.(.+)\.[A-Za-z0-9_]{8}\.tmp\Z")
 
@@ -131,17 +133,29 @@ def _temporary(directory: str, name: str) -> str:
 def _write(temporary: str, pieces: Iterable[Union[str, bytes]], mode: int) -> tuple[bytes, int]:
     """Write the pieces to the file, or to none when its name is empty; return their SHA-256 and size in bytes."""
     digest, size = hashlib.sha256(), 0
-    with open(temporary or os.devnull, "wb", buffering=1 << 16) as file:
-        for piece in pieces:
-            data = piece if isinstance(piece, bytes) else piece.encode("utf-8")
-            digest.update(data)
-            size += len(data)
-            file.write(data)
+    with open(temporary or os.devnull, "wb", buffering=0) as file:
+        for block in _blocks(pieces):
+            digest.update(block)
+            size += len(block)
+            file.write(block)
         if temporary:
-            file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
     return digest.digest(), size
+
+
+def _blocks(pieces: Iterable[Union[str, bytes]]) -> Iterator[bytes]:
+    """The pieces in blocks that are worth a call to the system."""
+    block: list[bytes] = []
+    held = 0
+    for piece in pieces:
+        data = piece if isinstance(piece, bytes) else piece.encode("utf-8")
+        block.append(data)
+        held += len(data)
+        if held >= _BLOCK:
+            yield b"".join(block)
+            block, held = [], 0
+    yield b"".join(block)
 
 
 def _digest(path: str) -> Optional[bytes]:

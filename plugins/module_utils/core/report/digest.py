@@ -147,7 +147,7 @@ def digest(document: ResultDocument) -> Digest:
     counts = dict.fromkeys(VERDICTS, 0)
     grouped: dict[tuple[str, str], list[model.Finding]] = {}
     for finding in document.findings:
-        name = verdict(finding)
+        name = finding.status if finding.waiver is None and finding.status in _RANK else verdict(finding)
         counts[name] += 1
         info = checks.get(finding.check)
         if info is None:

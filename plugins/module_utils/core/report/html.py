@@ -24,7 +24,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Optional
 
 from .. import finding as model
 from ..errors import RdmaError
@@ -94,13 +94,14 @@ def hash_source(text: str) -> str:
     return "'sha256-%s'" % base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
-def chunks(document: ResultDocument, docs: str = "") -> Iterator[str]:
+def chunks(document: ResultDocument, docs: str = "", found: Optional[Digest] = None) -> Iterator[str]:
     """The text in pieces.
 
     :param docs: where the remedy pages are (a web address, or a relative path), for links to them.
+    :param found: the digest of the document, when the caller has it.
     :raises RdmaError: ``docs_address_refused`` when that is no http(s) address and no relative path.
     """
-    found = digest(document)
+    found = found or digest(document)
     order = [node.name for node in found.nodes]
     places, findings = _findings(document, found, order)
     yield _top(document, found)

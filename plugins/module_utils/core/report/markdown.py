@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Optional
 
 from .. import finding as model
 from . import addresses
@@ -42,9 +43,12 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda match: _ENTITIES.get(match.group(), "\\" + match.group()), flat(text).strip())
 
 
-def chunks(document: ResultDocument) -> Iterator[str]:
-    """The text in pieces."""
-    found = digest(document)
+def chunks(document: ResultDocument, found: Optional[Digest] = None) -> Iterator[str]:
+    """The text in pieces.
+
+    :param found: the digest of the document, when the caller has it.
+    """
+    found = found or digest(document)
     yield from _overview(document, found)
     yield from _matrix(found)
     yield from _findings(found)

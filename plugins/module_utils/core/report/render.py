@@ -14,6 +14,7 @@ from typing import Callable, Optional
 
 from ..errors import RdmaError
 from . import html, jsonfile, junit, markdown, textfile
+from .digest import Digest, digest
 from .document import ResultDocument
 
 FILES = {
@@ -39,12 +40,20 @@ def stream(
     :param docs: where the remedy pages are, for the links of the HTML report.
     :raises RdmaError: ``report_format_unknown``, ``docs_address_refused``.
     """
+    digests: list[Digest] = []
+
+    def found() -> Digest:
+        """One digest for all formats, made when the first one needs it."""
+        if not digests:
+            digests.append(digest(document))
+        return digests[0]
+
     writers: dict[str, Callable[[], Iterator[str]]] = {
         "json": lambda: jsonfile.chunks(document),
         "junit": lambda: junit.chunks(document),
-        "markdown": lambda: markdown.chunks(document),
-        "html": lambda: html.chunks(document, docs),
-        "textfile": lambda: textfile.chunks(document, expected_interval),
+        "markdown": lambda: markdown.chunks(document, found()),
+        "html": lambda: html.chunks(document, docs, found()),
+        "textfile": lambda: textfile.chunks(document, expected_interval, found()),
     }
     wanted = list(FILES) if formats is None else list(dict.fromkeys(formats))
     for name in wanted:

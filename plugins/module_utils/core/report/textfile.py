@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from .. import finding as model
-from .digest import WAIVED, digest, verdict, worst
+from .digest import WAIVED, Digest, digest, verdict, worst
 from .document import ResultDocument
 from .wording import HARMFUL
 
@@ -44,14 +44,17 @@ def seconds(moment: str) -> Optional[int]:
     return calendar.timegm(parsed.timetuple())
 
 
-def chunks(document: ResultDocument, expected_interval: Optional[int] = None) -> Iterator[str]:
+def chunks(
+    document: ResultDocument, expected_interval: Optional[int] = None, found: Optional[Digest] = None
+) -> Iterator[str]:
     """The text in pieces.
 
+    :param found: the digest of the document, when the caller has it.
     :param expected_interval: seconds between two runs, as the one who schedules them promises.
     """
     series = _merge(document)
-    ids = {check: label(check) for check, _node in series}
-    nodes = {node: label(node) for _check, node in series}
+    ids = {check: label(check) for check in {check for check, _node in series}}
+    nodes = {node: label(node) for node in {node for _check, node in series}}
 
     def key(entry: tuple[str, str]) -> str:
         return '{id="%s",node="%s"}' % (ids[entry[0]], nodes[entry[1]])
@@ -78,7 +81,7 @@ def chunks(document: ResultDocument, expected_interval: Optional[int] = None) ->
         "Time that judging the check took.",
         ("%s %.9g" % (key(entry), value) for entry, value in durations.items()),
     )
-    yield from _per_node(document)
+    yield from _per_node(document, found or digest(document))
     if expected_interval is not None:
         yield from _metric(
             "rdma_k8s_check_expected_interval_seconds",
@@ -95,8 +98,8 @@ def _merge(document: ResultDocument) -> dict[tuple[str, str], str]:
     return series
 
 
-def _per_node(document: ResultDocument) -> Iterator[str]:
-    nodes = digest(document).nodes
+def _per_node(document: ResultDocument, found: Digest) -> Iterator[str]:
+    nodes = found.nodes
     yield from _metric(
         "rdma_k8s_node_status",
         "Most urgent result of a node: 0 nothing to do, 1 fail, 2 unknown (not reachable included).",
