@@ -39,7 +39,8 @@ import subprocess
 import sys
 
 wanted = [word for word in sys.argv[1:] if not word.startswith("--no-")]
-if subprocess.call([sys.executable, "-m", "ensurepip", "--default-pip"], stdout=subprocess.DEVNULL) == 0:
+quiet = {{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}}
+if subprocess.call([sys.executable, "-m", "ensurepip", "--default-pip"], **quiet) == 0:
     pip = [sys.executable, "-m", "pip"]
 else:
     pip = [{helper!r}, "-m", "pip", "--python", sys.executable]

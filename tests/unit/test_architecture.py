@@ -10,6 +10,7 @@ where it must find nothing, and on a small bad example, where it must find somet
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -50,11 +51,17 @@ def files() -> Files:
 # --- what a file imports ---------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def parsed(path: str, text: str) -> ast.Module:
+    """Return the syntax tree of a file; most rules look at the same files."""
+    return ast.parse(text, path)
+
+
 def python_files(files: Files, prefix: str) -> Iterator[tuple[str, ast.Module]]:
     """Yield path and syntax tree of the Python files below `prefix`."""
     for path, text in files.items():
         if path.startswith(prefix) and path.endswith(".py"):
-            yield path, ast.parse(text, path)
+            yield path, parsed(path, text)
 
 
 def imports(path: str, module: ast.Module) -> set[str]:
