@@ -279,8 +279,8 @@ def _spread(text: str) -> str:
 
 def _long_gid(address: str) -> str:
     """The form of sysfs; an IPv4 address is mapped."""
-    found = ip_address(address if ":" in address else "::ffff:" + address)
-    return found.exploded
+    number = int(ip_address(address if ":" in address else "::ffff:" + address))
+    return ":".join(["%04x" % (number >> shift & 0xFFFF) for shift in range(112, -1, -16)])
 
 
 def _rtnetlink(snapshot: NodeSnapshot) -> dict[str, Any]:
