@@ -148,8 +148,8 @@ class Linker:
             if record.priority in _OWN_RULES and not more:
                 return
             more.append("inet6")
-        if record.source and not _ADDRESS.fullmatch(record.source):
-            self.root.fail("rtnetlink", "a rule cannot be read: %r" % record.source[:60])
+        if "=" in more or (record.source and not _ADDRESS.fullmatch(record.source)):
+            self.root.fail("rtnetlink", "a rule cannot be read: %r" % (record.source + record.selectors)[:60])
             return
         yield Rule(record.priority, _source(record), record.table, " ".join(more))
 

@@ -21,6 +21,9 @@ FUNCTIONS = "/sys/bus/pci/devices"
 
 INFINIBAND = "InfiniBand"
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+_WORD = re.compile(
+    r"(?![=-]$)\S{0,64}"
+)  # a row of a snapshot is split at spaces, "=" and "-" have a meaning there
 _HEX4 = re.compile(r"0x[0-9a-f]{4}", re.ASCII)
 _HEX6 = re.compile(r"0x[0-9a-f]{6}", re.ASCII)
 _GID = re.compile(rb"(?:[0-9a-f]{4}:){7}[0-9a-f]{4}")
@@ -246,15 +249,19 @@ def _function(root: Root, name: str) -> list[PciFunction]:
     ):
         root.fail(base, "class, vendor or device cannot be read")
         return []
+    driver, vf_of = root.link(base + "/driver"), root.link(base + "/physfn")
+    if not _WORD.fullmatch(driver) or (vf_of and not _PCI.fullmatch(vf_of)):
+        root.fail(base, "driver or physical function cannot be read")
+        return []
     numa = root.value(base + "/numa_node")
     return [
         PciFunction(
             address=name,
             id="%s:%s" % (vendor[2:], device[2:]),
             pci_class=code[2:6],
-            driver=root.link(base + "/driver"),
+            driver=driver,
             numa=_count(numa),
-            vf_of=root.link(base + "/physfn"),
+            vf_of=vf_of,
             vfs=_count(root.value(base + "/sriov_numvfs")) or 0,
             total_vfs=_count(root.value(base + "/sriov_totalvfs")) or 0,
         )

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import GidGroup
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import GidGroup, PciFunction
 from ansible_collections.rdma.k8s.plugins.module_utils.host import sysfs
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
+from ansible_collections.rdma.k8s.tests.support import node_tree
 
 WORDS = st.lists(st.sampled_from([0, 0, 1, 0xFFFF, 0xFE80]), min_size=8, max_size=8)
 
@@ -88,3 +89,18 @@ def test_the_pci_function_behind_a_device_directory(tmp_path: Path) -> None:
 )
 def test_a_count(text: str, number: int) -> None:
     assert sysfs._count(text) == number
+
+
+@pytest.mark.parametrize("target", ["../a b", "../=", "../-", "../" + "x" * 65])
+def test_a_driver_that_a_row_cannot_hold_is_an_error(target: str, tmp_path: Path) -> None:
+    tree = node_tree.NodeTree(tmp_path)
+    tree.write_function(PciFunction("0000:0c:00.0", "15b3:1021", "0200", "mlx5_core", 0))
+    root = Root(str(tmp_path))
+    assert sysfs.functions(root) == (PciFunction("0000:0c:00.0", "15b3:1021", "0200", "mlx5_core", 0),)
+    place = tmp_path / tree.place("0000:0c:00.0")
+    (place / "driver").unlink()
+    assert sysfs.functions(root) == (PciFunction("0000:0c:00.0", "15b3:1021", "0200", "", 0),)
+    assert root.errors == []
+    (place / "driver").symlink_to(target)
+    assert sysfs.functions(root) == ()
+    assert [error.reason for error in root.errors] == ["driver or physical function cannot be read"]
