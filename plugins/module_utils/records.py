@@ -4,9 +4,9 @@
 
 """Recorded snapshots: one file per node in a directory. Private to rdma.k8s: it may change with any release.
 
-A file ``NAME.json`` holds a NodeSnapshot, or ``{"schema_version": 1, "name": NAME, "unreachable": REASON}`` for a node that
-gave none, so that a recording shows the whole fleet. Beside the snapshot's own fields, ``inventory`` keeps what the
-inventory said of the node: ``child_range`` and ``network``.
+A file ``NAME.json`` holds a NodeSnapshot, or ``{"schema_version": 1, "name": NAME, "unreachable": REASON}`` for a node
+that gave none, so that a recording shows the whole fleet. Beside the snapshot's own fields, ``inventory`` keeps what
+the inventory said of the node: ``child_range`` and ``network``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SUFFIX = ".json"
 def load(path: str) -> list[NodeInput]:
     """All recorded nodes of a directory, or the one of a file, by name.
 
-    :raises RdmaError: ``records_unreadable``, ``records_empty``, ``record_malformed`` or an error of the snapshot, always
-        with the file's name.
+    :raises RdmaError: ``records_unreadable``, ``records_empty``, ``record_malformed`` or an error of the snapshot,
+        always with the file's name.
     """
     try:
         names = sorted(os.listdir(path)) if os.path.isdir(path) else [""]

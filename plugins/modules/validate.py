@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
@@ -16,8 +15,8 @@ description:
   - Runs the catalogue of checks over the snapshots of all nodes, once, on the controller. Questions between nodes (one
     subnet, unique children, the odd one out) are answered in the same call.
   - A node without a snapshot is judged V(unknown) in every check; it never disappears from the result.
-  - Takes the snapshots from what P(rdma.k8s.node_info#module) registered on the hosts of the play, or from a directory of
-    recorded snapshots.
+  - Takes the snapshots from what P(rdma.k8s.node_info#module) registered on the hosts of the play, or from a directory
+    of recorded snapshots.
 extends_documentation_fragment:
   - rdma.k8s.attributes.controller
 options:
@@ -38,7 +37,8 @@ options:
     type: path
   policy:
     description:
-      - Settings of the policy, laid over those of O(policy_file). What is not set has the default of a stock OKE cluster.
+      - Settings of the policy, laid over those of O(policy_file). What is not set has the default of a stock OKE
+        cluster.
       - A setting that does not exist is refused. See the policy reference in the documentation of the collection.
     type: dict
     default: {}
@@ -99,7 +99,8 @@ EXAMPLES = r"""
 RETURN = r"""
 exit_code:
   description:
-    - V(0) nothing counts, V(3) something is unknown (with O(strict)), V(4) a failure at or above O(threshold) is not waived.
+    - V(0) nothing counts, V(3) something is unknown (with O(strict)), V(4) a failure at or above O(threshold) is not
+      waived.
   returned: unless O(input_only)
   type: int
   sample: 4

@@ -67,7 +67,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckInfo:
-    """The public face of a check, as it stands in result documents. ``doc`` is the remedy page, relative to ``docs/``."""
+    """The public face of a check, as it stands in result documents. ``doc`` is its remedy page below ``docs/``."""
 
     id: str = codec.text()
     title: str = codec.text()
@@ -89,7 +89,8 @@ def exit_code(findings: Any, threshold: str = ERROR, strict: bool = False) -> in
 
     :param threshold: the lowest severity whose ``fail`` counts.
     :param strict: ``unknown`` counts too (3). A critical check that is ``unknown`` counts only in strict mode as well.
-    :returns: 4 when a ``fail`` at or above the threshold is not waived, else 3 when strict and something is unknown, else 0.
+    :returns: 4 when a ``fail`` at or above the threshold is not waived, else 3 when strict and something is unknown,
+        else 0.
     """
     if threshold not in SEVERITIES:
         raise RdmaError(

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Iterable, Optional
+from typing import Any, Optional
 
 from .oke.nics import nic_index_of_name
 from .snapshot import GidGroup, Link, NodeSnapshot, PciFunction, RdmaDevice, RdmaPort
@@ -57,7 +58,7 @@ class Nic:
 def join(snapshot: NodeSnapshot) -> tuple[Nic, ...]:
     """All NICs of a node that have an RDMA port or sit on a PCI function, in the order of the interfaces.
 
-    A port belongs to the interface that RDMA netlink names for it. Only where it names none does the PCI address decide,
+    A port belongs to the interface that RDMA netlink names for it. Only where it names none the PCI address decides,
     and only when one interface and one device sit on it (S11; NODE-013: by port, not by node GUID).
     """
     links = [link for link in snapshot.links or () if not link.kind]

@@ -144,8 +144,8 @@ class Link:
     """A network interface of the host namespace.
 
     ``kind`` is the link kind of rtnetlink (empty for a physical NIC, ``ipvlan``, ``bond``, ...), ``parent`` the name of
-    the lower device, ``arphrd`` the hardware type (1 Ethernet, 32 InfiniBand), ``state`` is ``up`` or ``down`` as set by
-    the administrator, ``operstate`` that of the kernel (empty: the same). Addresses carry their length, both families.
+    the lower device, ``arphrd`` the hardware type (1 Ethernet, 32 InfiniBand), ``state`` is ``up`` or ``down`` as set
+    by the administrator, ``operstate`` that of the kernel (empty: the same). Addresses carry their length.
     """
 
     name: str = codec.text()
@@ -215,7 +215,7 @@ class RdmaPort:
 class RdmaDevice:
     """An RDMA device of ``/sys/class/infiniband``.
 
-    ``guid`` is the node GUID as 16 hex digits, ``uverbs`` the name of its verbs file in ``/dev/infiniband`` (empty: none).
+    ``guid`` is the node GUID as 16 hex digits, ``uverbs`` the name of its file in ``/dev/infiniband`` (empty: none).
     """
 
     name: str = codec.text()
@@ -234,9 +234,9 @@ _ROUTE_WORDS = ("type", "dev", "table", "via", "src", "scope", "proto", "metric"
 class Route:
     """A route of any table. JSON form: words as iproute2 prints them, ``10.208.0.0/12 dev rdma15 table 115 src ADDR``.
 
-    ``dst`` is ``default`` for IPv4 and ``::/0`` for IPv6; a host route has no length. Left out when they have their usual
-    value: type ``unicast``, table 254 (main), scope (``link`` without a gateway, ``global`` with one; always for IPv6),
-    ``proto`` (``kernel``, ``boot``, ``static``), ``metric`` 0. One row for each next hop.
+    ``dst`` is ``default`` for IPv4 and ``::/0`` for IPv6; a host route has no length. Left out when they have their
+    usual value: type ``unicast``, table 254 (main), scope (``link`` without a gateway, ``global`` with one and
+    for IPv6), ``proto`` (``kernel``, ``boot``, ``static``), ``metric`` 0. One row for each next hop.
     """
 
     dst: str
@@ -284,7 +284,7 @@ _ROUTE_DEFAULTS = {name: getattr(Route(""), name) for name in _ROUTE_WORDS}
 
 @dataclass(frozen=True)
 class Rule:
-    """A policy rule. JSON form as iproute2 prints it: ``32000: from 10.208.13.19 lookup 100``, other selectors behind."""
+    """A policy rule. JSON form as in iproute2: ``32000: from 10.208.13.19 lookup 100``, other selectors behind."""
 
     priority: int
     src: str = "all"
@@ -308,7 +308,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Imds:
-    """Documents of the metadata service, reduced to the fields that are used and shortened (F62); ``None``: no answer."""
+    """Documents of the metadata service, reduced to the fields that are used (F62); ``None``: no answer."""
 
     host: Any = codec.anything()
     instance: Any = codec.anything()
@@ -385,7 +385,7 @@ class NodeSnapshot:
                 "snapshot_newer_schema",
                 "The snapshot of %s has schema version %d; this release reads up to version %d."
                 % (document.get("name", "a node"), version, SCHEMA_VERSION),
-                hint="Update the collection on the machine that judges, or record the snapshot again with this release.",
+                hint="Update the collection on the machine that judges, or record the snapshot with this release.",
                 schema_version=version,
                 supported=SCHEMA_VERSION,
             )

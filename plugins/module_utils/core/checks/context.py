@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Iterable, Optional
+from typing import Any, Optional
 
 from .. import nics as joined
 from ..errors import RdmaError
@@ -68,7 +69,7 @@ class Node(NodeView):
 
     @cached_property
     def children(self) -> tuple[tuple[joined.Nic, Any], ...]:
-        """Each Ethernet RDMA NIC with its derived :class:`addressing.Child`, or the :class:`RdmaError` that refuses it."""
+        """Each Ethernet RDMA NIC with its derived :class:`addressing.Child`, or the error that refuses it."""
         return tuple([(nic, self._child(nic)) for nic in self.ethernet_nics])
 
     def _child(self, nic: joined.Nic) -> Any:
@@ -96,7 +97,7 @@ class Node(NodeView):
 
     @cached_property
     def view(self) -> dict[str, Any]:
-        """The node as plain data for expressions of the user: the snapshot, its NICs, and what was derived from them."""
+        """The node as plain data for expressions of the user: the snapshot, its NICs, and what follows from them."""
         view = self.snapshot.to_dict()
         view["nics"] = [joined.as_dict(nic) for nic in self.nics]
         view["derived"] = {
@@ -148,5 +149,5 @@ class Fleet:
 
 
 def most_common(counts: Counter[str]) -> str:
-    """The value that most have; of equal counts the last in text order, so that the answer does not depend on chance."""
+    """The value that most have; of equal counts the last in text order, so that chance has no part in it."""
     return max(counts, key=lambda value: (counts[value], value))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Callable, Iterable, Optional, Sequence
+from typing import Any, Callable, Optional
 
 from .. import finding as model
 from ..errors import RdmaError
@@ -69,7 +70,7 @@ def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version:
     unreachable = {entry.name: entry.reason for entry in inputs if entry.snapshot is None}
     findings = _findings(checks, custom, fleet, unreachable, created_at[:10])
     findings = _waive(findings, policy, created_at[:10])
-    document = ResultDocument(
+    return ResultDocument(
         created_at=created_at,
         collection_version=version,
         target=policy.target,
@@ -80,7 +81,6 @@ def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version:
         findings=tuple(findings),
         settings=_settings(policy),
     )
-    return document
 
 
 def selected(policy: Policy) -> list[Check]:
@@ -89,7 +89,7 @@ def selected(policy: Policy) -> list[Check]:
     :raises RdmaError: ``no_check_selected`` when a pattern matches nothing, or nothing is left.
     """
     for pattern in policy.only + policy.skip:
-        if not any([fnmatchcase(check, pattern) for check in CATALOGUE]):
+        if not any(fnmatchcase(check, pattern) for check in CATALOGUE):
             raise RdmaError(
                 "no_check_selected",
                 "No check has an id like %r." % pattern,
@@ -99,8 +99,8 @@ def selected(policy: Policy) -> list[Check]:
     chosen = [
         CATALOGUE[check]
         for check in sorted(CATALOGUE)
-        if (not policy.only or any([fnmatchcase(check, pattern) for pattern in policy.only]))
-        and not any([fnmatchcase(check, pattern) for pattern in policy.skip])
+        if (not policy.only or any(fnmatchcase(check, pattern) for pattern in policy.only))
+        and not any(fnmatchcase(check, pattern) for pattern in policy.skip)
     ]
     if not chosen:
         raise RdmaError("no_check_selected", "The settings 'only' and 'skip' leave no check.")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Iterable, Optional
+from collections.abc import Iterable
+from typing import Optional
 
-from ..finding import CRITICAL, ERROR, WARNING, Detail
+from ..finding import CRITICAL, ERROR, WARNING
 from ..nics import ETHERNET, INFINIBAND, Nic
 from ..oke import nics as oke_nics
 from ..oke.constants import MAX_NICS, TABLE_BASE
@@ -156,20 +157,19 @@ def mode_persisted(node: Node) -> Outcome:
         return skipped("The boot setting is not valid; see RDMA-NODE-002.")
     if at_boot == found:
         return passed("Running and next boot: %s." % found)
-    where = _place(last) if last is not None else "the kernel's default"
-    if last is not None and last.modified is not None and node.snapshot.host.boot_time is not None:
-        if last.modified > node.snapshot.host.boot_time:
-            return warned(
-                "Reboot pending: %s was changed after the boot; running %s, next boot %s."
-                % (where, found, at_boot),
-                expected=at_boot,
-                observed=found,
-            )
-    return failed(
-        "The node runs in %s mode although %s says %s since before the boot." % (found, where, at_boot),
-        expected=at_boot,
-        observed=found,
-    )
+    values = {"expected": at_boot, "observed": found}
+    if last is None:
+        return failed(
+            "The node runs in %s mode, which nothing keeps: the next boot is %s." % (found, at_boot), **values
+        )
+    changed, booted = last.modified, node.snapshot.host.boot_time
+    if changed is not None and booted is not None and changed > booted:
+        return warned(
+            "Reboot pending: %s was changed after the boot; running %s, next boot %s."
+            % (_place(last), found, at_boot),
+            **values,
+        )
+    return failed("The node runs in %s mode, %s says %s." % (found, _place(last), at_boot), **values)
 
 
 @node_check(
@@ -196,10 +196,10 @@ def _modules_are_known(node: Node) -> bool:
 
 
 def _driver_modules(node: Node) -> tuple[str, ...]:
-    """Modules of the NICs: those of the shape; where the shape is not known, mlx5 when a function of that vendor is there."""
+    """Modules of the NICs: those of the shape; without one, mlx5 when a function of that vendor is there."""
     if node.shape is not None:
         return node.shape.modules
-    nvidia = any([function.id.startswith("15b3:") for function in node.snapshot.pci or ()])
+    nvidia = any(function.id.startswith("15b3:") for function in node.snapshot.pci or ())
     return ("mlx5_core", "mlx5_ib") if nvidia else ()
 
 
@@ -297,7 +297,7 @@ def names(node: Node) -> Outcome:
     if not nics:
         return skipped(NO_ETHERNET_NIC)
     indexes = [oke_nics.nic_index_of_name(nic.name) for nic in nics]
-    if not any([index is not None for index in indexes]):
+    if not any(index is not None for index in indexes):
         lost = [nic.name for nic in nics if nic.name not in node.identified]
         if lost:
             return failed(
@@ -699,7 +699,8 @@ def tables(node: Node) -> Outcome:
     "RDMA-NODE-036",
     "No IPv6 default route goes over an RDMA NIC",
     WARNING,
-    "Turn off router advertisements on the RDMA NICs (accept_ra=0): DRANET takes NICs with a default route for uplinks.",
+    "Turn off router advertisements on the RDMA NICs (accept_ra=0): DRANET takes NICs with a default route for "
+    "uplinks.",
     needs=("routes", "links"),
     evidence=("rtnetlink",),
 )
@@ -757,7 +758,7 @@ def _is_leftover(link: Link, nics: set[str]) -> bool:
     evidence=("nftables",),
 )
 def firewall(node: Node) -> Outcome:
-    """Only rules that decide about UDP 4791 are in the snapshot; a drop behind an accept of the same chain is harmless."""
+    """The snapshot has the rules that decide about UDP 4791; a drop behind an accept of its chain is harmless."""
     accepted: set[tuple[str, str, str]] = set()
     details = []
     for rule in node.snapshot.firewall or ():

@@ -335,8 +335,8 @@ def configure_state(node: Node) -> Outcome:
     "RDMA-OCA-012",
     "Each RDMA NIC has the address that the OCA layout gives it",
     CRITICAL,
-    "Every claim on this NIC fails until it has the expected address: look for swapped names, a wrong OCA network, or an "
-    "agent that has not finished.",
+    "Every claim on this NIC fails until it has the expected address: look for swapped names, a wrong OCA network, or "
+    "an agent that has not finished.",
     needs=("links",),
     evidence=("rtnetlink", "imds:/vnics/", NETWORK_FILE),
 )
@@ -380,7 +380,7 @@ def effective_network(node: Node) -> Outcome:
         addresses = node.addresses_of(nic)
         if not addresses:
             details.append(unclear(nic.name, "no address yet"))
-        elif not any([network.contains(address) for address in addresses]):
+        elif not any(network.contains(address) for address in addresses):
             legacy = LEGACY_NETWORK.contains(addresses[0])
             more = " (the agent's built-in %s)" % LEGACY_NETWORK if legacy else ""
             message = "%s is outside %s%s" % (addresses[0], network, more)

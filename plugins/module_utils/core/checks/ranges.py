@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Area RANGE: the child range against everything that is in use. Private to rdma.k8s: it may change with any release."""
+"""Area RANGE: the child range against everything that is in use. Private to rdma.k8s: it may change any time."""
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable
 from typing import Callable, Optional
@@ -230,12 +231,8 @@ def vcn_networks(node: Node) -> list[tuple[str, Prefix]]:
     networks = labelled(node, "vcn_cidrs", "VCN") + labelled(node, "peer_cidrs", "peer")
     documents = node.snapshot.imds
     if documents is not None and documents.vnics is not None:
-        try:
-            networks += [
-                ("VNIC subnet %s" % subnet, subnet) for subnet in imds.parse_vnic_subnets(documents.vnics)
-            ]
-        except RdmaError:
-            pass  # RDMA-IMDS-003 tells it
+        with contextlib.suppress(RdmaError):  # RDMA-IMDS-003 tells it
+            networks += [("VNIC subnet %s" % net, net) for net in imds.parse_vnic_subnets(documents.vnics)]
     return networks
 
 
@@ -362,8 +359,8 @@ def _outside(node: Node) -> str:
     "RDMA-RANGE-012",
     "All nodes of an RDMA network have one primary subnet",
     CRITICAL,
-    "Two subnets give the same host positions and so the same children: move the odd nodes, or name their networks apart "
-    "(host variable rdma_network).",
+    "Two subnets give the same host positions and so the same children: move the odd nodes, or name their networks "
+    "apart (host variable rdma_network).",
     needs=("imds", "links"),
     evidence=("imds:/vnics/",),
 )

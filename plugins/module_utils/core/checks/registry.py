@@ -4,15 +4,16 @@
 
 """The registry of checks. Private to rdma.k8s: it may change with any release.
 
-A node check is a function of one :class:`~.context.Node`; a fleet check is a function of one :class:`~.context.Fleet` that
-answers for each node by name, since only the fleet shows what is odd about one of them.
+A node check is a function of one :class:`~.context.Node`; a fleet check is a function of one :class:`~.context.Fleet`
+that answers for each node by name, since only the fleet shows what is odd about one of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Optional
 
 from ..finding import FAIL, PASS, SKIP, UNKNOWN, WARN, CheckInfo, Detail
 

@@ -80,7 +80,7 @@ class NodeView:
 
     @cached_property
     def fabric(self) -> str:
-        """``ipv4``, ``ipv6``, ``infiniband``, or empty when nothing tells: the user, live ports, metadata, then the table."""
+        """``ipv4``, ``ipv6``, ``infiniband``, or empty: told by the user, live ports, metadata, or the table."""
         if self.given_fabric:
             return self.given_fabric
         layers = {nic.link_layer for nic in self.all_nics if self._is_fabric_nic(nic)}
@@ -122,7 +122,7 @@ class NodeView:
 
     @cached_property
     def nics(self) -> tuple[joined.Nic, ...]:
-        """The RDMA NICs: identified by name or address (F73), native InfiniBand (F81), or at a place of the shape table."""
+        """The RDMA NICs: by name or address (F73), native InfiniBand (F81), or at a place of the shape table."""
         return tuple(sorted(filter(self._is_fabric_nic, self.all_nics), key=self._order))
 
     def _order(self, nic: joined.Nic) -> tuple[int, str]:

@@ -32,8 +32,8 @@ class NicRow:
 class NodeRow:
     """One node of the run. ``reachable`` false: every result of it is ``unknown`` because of ``reason``.
 
-    ``snapshot`` is the SHA-256 of the snapshot's canonical JSON, ``network`` names its RDMA network (OCA network and primary
-    subnet), ``fabric`` is ``ipv4``, ``ipv6``, ``infiniband`` or empty when it could not be told.
+    ``snapshot`` is the SHA-256 of the snapshot's canonical JSON, ``network`` names its RDMA network,
+    ``fabric`` is ``ipv4``, ``ipv6``, ``infiniband`` or empty when it could not be told.
     """
 
     name: str = codec.text()

@@ -216,7 +216,7 @@ CASES = [
     Case(
         "RDMA-NODE-003",
         "fail",
-        "runs in shared mode although /proc/cmdline says exclusive since before the boot",
+        "runs in shared mode, /proc/cmdline says exclusive",
         "the kernel ignores the option",
         mode("shared", option("0", COMMAND_LINE)),
         settings={"netns_mode": "exclusive"},
@@ -225,7 +225,7 @@ CASES = [
     Case(  # DEV-01, first variant: exclusive already, and nothing that would make it so at the next boot
         "RDMA-NODE-003",
         "fail",
-        "runs in exclusive mode although the kernel's default says shared",
+        "runs in exclusive mode, which nothing keeps: the next boot is shared",
         "the live mode is not persisted",
         mode("exclusive"),
         settings={"netns_mode": "exclusive"},
