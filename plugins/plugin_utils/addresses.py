@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Filters over the address arithmetic of the core; each is documented in the YAML file of its name."""
+"""The filters over the address arithmetic of the core. Private to rdma.k8s: it may change with any release."""
 
 from __future__ import annotations
 
@@ -67,13 +67,3 @@ def _overlaps(wanted: Any, text: str) -> bool:
         return False
     return bool(found.length) and found.overlaps(wanted)
 
-
-class FilterModule:
-    """The filters of this file."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {
-            "child_address": child_address,
-            "child_range_for": child_range_for,
-            "cidr_conflicts": cidr_conflicts,
-        }
