@@ -33,6 +33,15 @@ SHOWN_NODES = 200
 
 
 @dataclass
+class LeftOut:
+    """A node, or one NIC of it, that gets no child, and why."""
+
+    node: str
+    nic: str
+    reason: str
+
+
+@dataclass
 class Network:
     """The nodes of one RDMA network. ``nics`` has the names of NICs that are not called rdmaN, by node and index."""
 
@@ -43,12 +52,12 @@ class Network:
 
 @dataclass
 class Wanted:
-    """What to plan. ``left_out`` says of nodes and NICs why they get no child."""
+    """What to plan, and what is left out of it."""
 
     child_range: Prefix
     networks: list[Network]
     in_use: list[LabelledNetwork] = field(default_factory=list)
-    left_out: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     subnet_only: bool = False
 
 
@@ -305,7 +314,10 @@ def _json(wanted: Wanted, reports: Reports, rows: bool) -> Iterator[str]:
         "schema_version": 1,
         "child_range": str(wanted.child_range),
         "networks": [_report_json(wanted, net, report) for net, report in reports],
-        "left_out": [{"name": name, "reason": reason} for name, reason in wanted.left_out],
+        "left_out": [
+            {"node": entry.node, "nic": entry.nic or None, "reason": entry.reason}
+            for entry in wanted.left_out
+        ],
     }
     yield json.dumps(head, indent=1)[:-2]
     yield ',\n "children": ['
@@ -355,8 +367,10 @@ def _warn(wanted: Wanted, reports: Reports) -> None:
     for _net, report in reports:
         for problem in report.problems:
             sys.stderr.write("rdma-k8s: %s\n" % flat(problem.message))
-    for name, reason in wanted.left_out:
-        sys.stderr.write("rdma-k8s: %s: %s\n" % (flat(name), flat(reason)))
+    for entry in wanted.left_out:
+        sys.stderr.write(
+            "rdma-k8s: %s: %s\n" % (flat(("%s %s" % (entry.node, entry.nic)).strip()), flat(entry.reason))
+        )
 
 
 def _summary(terminal: Terminal, wanted: Wanted, reports: Reports) -> None:
@@ -366,13 +380,14 @@ def _summary(terminal: Terminal, wanted: Wanted, reports: Reports) -> None:
         _network_summary(terminal, wanted, net, report)
     if not reports:
         terminal.lines("No node gets an IPv4 child.")
-    reasons: dict[str, list[str]] = {}
-    for name, reason in wanted.left_out:
-        reasons.setdefault(reason, []).append(flat(name))
-    for reason, names in reasons.items():
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for entry in wanted.left_out:
+        reasons.setdefault((entry.nic, entry.reason), []).append(flat(entry.node))
+    for (nic, reason), names in reasons.items():
+        who = "%s of %s" % (flat(nic), _nodes(names)) if nic else _nodes(names)
         terminal.lines("")
         terminal.paragraph(
-            "%s: %s" % (_nodes(names), reason), indent=" " * 10, first=_label(terminal, "unknown", "LEFT OUT")
+            "%s: %s" % (who, reason), indent=" " * 10, first=_label(terminal, "unknown", "LEFT OUT")
         )
 
 
@@ -388,8 +403,8 @@ def _network_summary(terminal: Terminal, wanted: Wanted, net: Network, report: R
     for entry in report.capacity:
         length = "no range holds them" if entry.length is None else "a /%d holds them" % entry.length
         terminal.paragraph(
-            "Subnet %s: %d NICs a node needed, %d fit; %s"
-            % (entry.subnet, entry.needed, entry.held or 0, length)
+            "Subnet %s: %s a node needed, %d fit; %s"
+            % (entry.subnet, count(entry.needed, "NIC"), entry.held or 0, length)
         )
     if report.plan is not None and report.plan.count:
         terminal.paragraph("Rule of each child: %d: from CHILD lookup TABLE" % RULE_PRIORITY)

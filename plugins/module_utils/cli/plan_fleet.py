@@ -15,6 +15,7 @@ from ..core.oke.fleet import FleetNode
 from ..core.oke.range_check import LabelledNetwork
 from . import sources
 from .places import fleet_of, has_ipv4_children
+from .plan import LeftOut
 
 LABELS = {
     "vcn_cidrs": "VCN network",
@@ -39,19 +40,21 @@ def in_use(policy: Policy) -> list[LabelledNetwork]:
     ]
 
 
-def groups(arguments: Namespace) -> tuple[Policy, list[Group], list[tuple[str, str]]]:
+def groups(arguments: Namespace) -> tuple[Policy, list[Group], list[LeftOut]]:
     """The policy, the nodes of each RDMA network, and whatever gets no child, with the reason."""
     source = sources.with_nodes(sources.read(arguments.source))
     policy = sources.policy_of(source, arguments.policy, arguments.set)
     fleet = fleet_of(source.nodes or (), policy)
-    left_out = [(entry.name, entry.reason) for entry in source.nodes or () if entry.snapshot is None]
+    left_out = [
+        LeftOut(entry.name, "", entry.reason) for entry in source.nodes or () if entry.snapshot is None
+    ]
     planned = {node.name for nodes in fleet.networks.values() for node in nodes}
     for node in fleet.nodes:
         if node.name not in planned:
-            fabric = "The fabric is %s: no NIC gets an IPv4 child." % node.fabric
-            left_out.append(
-                (node.name, "No Ethernet RDMA NIC was found." if has_ipv4_children(node) else fabric)
-            )
+            reason = "The fabric is %s: no NIC gets an IPv4 child." % node.fabric
+            if has_ipv4_children(node):
+                reason = "No Ethernet RDMA NIC was found."
+            left_out.append(LeftOut(node.name, "", reason))
     found = []
     for name, nodes in sorted(fleet.networks.items()):
         names: dict[tuple[str, int], str] = {}
@@ -61,14 +64,14 @@ def groups(arguments: Namespace) -> tuple[Policy, list[Group], list[tuple[str, s
     return policy, found, left_out
 
 
-def _names(node: Node, names: dict[tuple[str, int], str]) -> list[tuple[str, str]]:
+def _names(node: Node, names: dict[tuple[str, int], str]) -> list[LeftOut]:
     """Note the NICs that are not called rdmaN; return those without an index, with the reason."""
     unknown = []
     for nic in node.ethernet_nics:
         try:
             index = node.index_of(nic)
         except RdmaError as error:
-            unknown.append(("%s %s" % (node.name, nic.name), error.message))
+            unknown.append(LeftOut(node.name, nic.name, error.message))
             continue
         if nic.name != "rdma%d" % index:
             names[(node.name, index)] = nic.name

@@ -17,7 +17,7 @@ from ansible_collections.rdma.k8s.tests.support import fleet
 
 FUZZ = settings(
     deadline=None,
-    max_examples=80,
+    max_examples=50,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 OPTIONS = [

@@ -202,7 +202,7 @@ def test_recorded_snapshots(run, recorded):
     assert "1 node: v6: The fabric is ipv6" in words
     assert max(map(len, out.splitlines())) <= 100
     document = json.loads(run("plan", recorded, "--format", "json").good())
-    assert {entry["name"] for entry in document["left_out"]} == {"gone", "ib", "v6"}
+    assert {entry["node"] for entry in document["left_out"]} == {"gone", "ib", "v6"}
     assert len(document["networks"]) == 2
 
 
@@ -221,7 +221,7 @@ def test_a_nic_without_an_index(run, tmp_path):
     records.save(str(tmp_path), [NodeInput("hpc", node)])
     result = run("plan", tmp_path, "--exit-code")
     assert result.code == 4
-    assert "hpc ens800f0np0" in result.out
+    assert "LEFT OUT  ens800f0np0 of 1 node: hpc: " in result.out
 
 
 @pytest.mark.parametrize(
