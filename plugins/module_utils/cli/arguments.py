@@ -77,7 +77,7 @@ def parse(argv: Sequence[str], terminal: Terminal) -> Optional[argparse.Namespac
             "There is no command %r%s" % (words[0], did_you_mean(words[0], COMMANDS)),
             hint="Commands: %s." % ", ".join(COMMANDS),
         )
-    parser = _parser()
+    parser = build_parser()
     if not argv:
         parser.print_help()
         return None
@@ -87,7 +87,8 @@ def parse(argv: Sequence[str], terminal: Terminal) -> Optional[argparse.Namespac
         return None
 
 
-def _parser() -> _Parser:
+def build_parser() -> _Parser:
+    """The parser of all commands."""
     parser = _Parser(
         prog="rdma-k8s",
         description="Judge, plan and explain the RDMA side of Kubernetes nodes, from recorded snapshots.",
