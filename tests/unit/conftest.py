@@ -11,5 +11,7 @@ from hypothesis import settings
 
 # A shared machine may be slow, so time is no criterion of a property; the gates watch times elsewhere. An automatic run
 # tries the same examples each time, so that its verdict depends on the sources alone.
-settings.register_profile("rdma-k8s", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.register_profile(
+    "rdma-k8s", deadline=None, print_blob=True, derandomize=os.environ.get("CI") == "true"
+)
 settings.load_profile("rdma-k8s")
