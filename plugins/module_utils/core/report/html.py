@@ -266,15 +266,29 @@ def _record(key: tuple[Any, ...], severities: dict[str, int], strings: _Strings)
 
 
 def _rails(document: ResultDocument, found: Digest) -> dict[str, Any]:
+    """The data of ``data-rails``. The network with the most wrong addresses, then with the most nodes, comes first."""
     strings = _Strings()
-    networks = _Strings()
     states = addresses.places(document.nodes)
-    network, rows = [], []
+    ranks: dict[str, list[int]] = {}
+    for row in document.nodes:
+        if row.nics:
+            rank = ranks.setdefault(row.network, [0, 0])
+            rank[0] -= len(
+                [1 for place in states[row.name] if addresses.GOOD < place.state < addresses.UNTOLD]
+            )
+            rank[1] -= 1
+    networks = sorted(ranks, key=lambda name: (ranks[name], name))
+    rows, network = [], []
     for node in found.nodes:
-        row = node.row
-        rows.append([_rail(place, strings) for place in states.get(node.name, ())] if row is not None else [])
-        network.append(networks(row.network or "network not told") if row is not None and row.nics else -1)
-    return {"strings": strings.list(), "networks": networks.list(), "network": network, "nodes": rows}
+        nics = node.row.nics if node.row is not None else ()
+        rows.append([_rail(place, strings) for place in states.get(node.name, ())])
+        network.append(networks.index(node.row.network) if node.row is not None and nics else -1)
+    return {
+        "strings": strings.list(),
+        "networks": [flat(name) or "network not told" for name in networks],
+        "network": network,
+        "nodes": rows,
+    }
 
 
 def _rail(place: addresses.Place, strings: _Strings) -> list[Any]:
@@ -462,8 +476,10 @@ _PAGE = """<div class="tools no-print"><div class="wrap" role="search" aria-labe
 <div class="card"><div id="map"></div></div>
 <ul class="keys" aria-hidden="true">
 <li><i class="key"></i>as derived: the parent's address, below it the child's</li>
-<li><i class="key k2">\u2715</i>other address</li><li><i class="key k1">\u2715</i>no address</li>
-<li><i class="key k3">2\u00d7</i>address used twice</li><li><i class="key k4"></i>not derived</li>
+<li><i class="key k2"></i><svg class="icon v-fail"><use href="#icon-fail"/></svg>other address</li>
+<li><i class="key k1"></i><svg class="icon v-fail"><use href="#icon-fail"/></svg>no address</li>
+<li><i class="key k3"></i><svg class="icon v-warn"><use href="#icon-warn"/></svg>address used twice</li>
+<li><i class="key k4"></i>not derived</li>
 <li><i class="key k5">?</i>not told</li></ul>
 <details id="map-faults" hidden></details>
 </section>

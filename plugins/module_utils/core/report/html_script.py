@@ -559,7 +559,7 @@ SCRIPT = r"""
       "",
       "No address; " + one.parent + " was expected.",
       "Has " + one.observed + "; " + one.parent + " was expected.",
-      "Its address or the child's is used by " + one.others.join(", ") + " too.",
+      "Used by " + one.others.join(", ") + " too.",
       "No address could be derived.",
       "The node told nothing.",
     ][one.state];
@@ -625,14 +625,14 @@ SCRIPT = r"""
       for (const one of table.get(n)) {
         longest = Math.max(
           longest,
-          cut(one.observed, prefix[one.index].parent).length + 2,
+          cut(one.observed, prefix[one.index].parent).length,
           cut(one.child, prefix[one.index].child).length,
         );
       }
     }
     for (const index of indexes)
       longest = Math.max(longest, prefix[index].parent.length, prefix[index].child.length);
-    const namesWide = 30 + 7.2 * Math.max(14, ...shown.map((n) => nodes[n].name.length));
+    const namesWide = 30 + 7.2 * Math.max(11, ...shown.map((n) => nodes[n].name.length));
     const spare = Math.floor(($("map").clientWidth - namesWide - 16) / Math.max(1, indexes.length));
     const width = Math.max(Math.round(longest * 6.7 + W), Math.min(spare, 96));
     const svg = s("svg", {
@@ -653,19 +653,28 @@ SCRIPT = r"""
         const left = indexes.indexOf(one.index) * width + 4,
           top = NAME + y * ROW + 2;
         const own =
-          one.state === 1
-            ? "\u2715 none"
-            : one.state === 5
-              ? "?"
-              : cut(one.observed || one.parent, prefix[one.index].parent);
-        const mark = { 2: "\u2715 ", 3: "2\u00d7 " }[one.state] || "";
+          { 1: "none", 5: "?" }[one.state] || cut(one.observed || one.parent, prefix[one.index].parent);
         const cell = s(
           "g",
           { class: "s" + one.state, "data-node": n },
           s("rect", { x: left, y: top, width: width - 5, height: ROW - 4, rx: 5 }),
-          s("text", { class: "main", x: left + 5, y: top + 13 }, mark + own),
+          s("text", { class: "main", x: left + 5, y: top + 13 }, own),
           s("text", { class: "soft", x: left + 5, y: top + 26 }, cut(one.child, prefix[one.index].child)),
         );
+        const badge = { 1: FAIL, 2: FAIL, 3: WARN }[one.state];
+        if (badge !== undefined) {
+          cell.append(
+            s("circle", { cx: left + width - 10, cy: top + 2, r: 8 }),
+            s("use", {
+              class: "v-" + WORDS[badge],
+              href: "#icon-" + WORDS[badge],
+              x: left + width - 16,
+              y: top - 4,
+              width: 12,
+              height: 12,
+            }),
+          );
+        }
         if (one.state) cell.append(s("title", {}, nodes[n].name + " " + one.name + ": " + sentence(one)));
         svg.append(cell);
       }
@@ -742,7 +751,7 @@ SCRIPT = r"""
   const railTable = (rows, withNode) =>
     h(
       "div",
-      { class: "wide", tabindex: "0", role: "group", "aria-label": "Addresses" },
+      { class: "wide", tabindex: "0", role: "group", "aria-label": withNode ? "Wrong addresses" : "Addresses" },
       h(
         "table",
         { class: "plain" },
@@ -775,15 +784,7 @@ SCRIPT = r"""
               h("td", { class: "mono nowrap" }, one.child || "-"),
               h(
                 "td",
-                {
-                  class: one.state
-                    ? one.state === 5
-                      ? "v-unknown"
-                      : one.state === 3
-                        ? "v-warn"
-                        : "v-fail"
-                    : "",
-                },
+                { class: "state " + ["", "v-fail", "v-fail", "v-warn", "v-fail", "v-unknown"][one.state] },
                 one.state ? sentence(one) : RAIL_WORDS[0],
               ),
             ),
@@ -869,8 +870,10 @@ SCRIPT = r"""
     return h("p", { class: "muted" }, "Remedy page: ", page);
   };
 
+  const isOpen = (row) => row[1] !== "pass" && row[1] !== "skip";
+  // The parts tell more than their sum, so the sum is shown only where no part compares anything.
   const comparison = (one) =>
-    one.expected || one.observed
+    (one.expected || one.observed) && !one.details.some((row) => isOpen(row) && (row[3] || row[4]))
       ? h(
           "dl",
           { class: "compare" },
@@ -881,8 +884,26 @@ SCRIPT = r"""
 
   const detailTable = (rows) => {
     if (!rows.length) return null;
-    const bad = rows.filter((row) => row[1] !== "pass" && row[1] !== "skip");
+    const bad = rows.filter(isOpen);
     const fine = rows.length - bad.length;
+    const wanted = [3, 4].filter((column) => bad.some((row) => row[column]));
+    const titles = ["Part", "Result", ...wanted.map((column) => (column === 3 ? "Expected" : "Observed"))];
+    const line = (row) => {
+      const verdict = WORDS.indexOf(row[1]);
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row", class: "mono nowrap" }, row[0]),
+        h(
+          "td",
+          {},
+          verdict < 0 ? "" : icon(verdict),
+          " ",
+          row[2] ? [h("span", { class: "hidden" }, row[1] + ": "), row[2]] : row[1],
+        ),
+        ...wanted.map((column) => h("td", { class: "mono" }, row[column])),
+      );
+    };
     return h(
       "div",
       {},
@@ -892,30 +913,9 @@ SCRIPT = r"""
             { class: "wide", tabindex: "0", role: "group", "aria-label": "Parts" },
             h(
               "table",
-              { class: "plain" },
-              h(
-                "thead",
-                {},
-                h(
-                  "tr",
-                  {},
-                  ...["Part", "Result", "Expected", "Observed"].map((name) => h("th", { scope: "col" }, name)),
-                ),
-              ),
-              h(
-                "tbody",
-                {},
-                ...bad.map(([subject, status, message, expected, observed]) =>
-                  h(
-                    "tr",
-                    {},
-                    h("th", { scope: "row", class: "mono" }, subject),
-                    h("td", { class: "v-" + status }, status, message ? ": " + message : ""),
-                    h("td", { class: "mono" }, expected),
-                    h("td", { class: "mono" }, observed),
-                  ),
-                ),
-              ),
+              { class: "plain parts" },
+              h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { scope: "col" }, title)))),
+              h("tbody", {}, ...bad.map(line)),
             ),
           )
         : null,
@@ -923,7 +923,7 @@ SCRIPT = r"""
     );
   };
 
-  const body2 = (one) => [
+  const findingBody = (one) => [
     comparison(one),
     detailTable(one.details),
     one.waiver
@@ -951,13 +951,17 @@ SCRIPT = r"""
       h(
         "div",
         { class: "title" },
-        icon(one.verdict),
-        h("button", { type: "button", onclick: () => go(checkRoute(one.check)) }, check.title),
+        h(
+          "button",
+          { type: "button", onclick: () => go(checkRoute(one.check)) },
+          icon(one.verdict),
+          check.title,
+        ),
         h("span", { class: "tag" }, WORDS[one.verdict] + " \u00b7 " + one.severity),
         h("code", { class: "muted" }, check.id),
       ),
       h("p", {}, one.message),
-      ...body2(one),
+      ...findingBody(one),
       check.hint ? h("p", { class: "todo" }, check.hint) : null,
       remedy(check),
     );
@@ -1060,6 +1064,23 @@ SCRIPT = r"""
     ];
   };
 
+  // The names as Ansible's --limit takes them.
+  const copyButton = (names) => {
+    const copy = (event) => {
+      navigator.clipboard.writeText(names.join(",")).then(
+        () => {
+          event.target.textContent = "Copied";
+        },
+        () => {
+          event.target.textContent = names.join(",");
+        },
+      );
+    };
+    return navigator.clipboard && names.length > 1
+      ? h("button", { type: "button", class: "link small", onclick: copy }, "Copy names for --limit")
+      : "";
+  };
+
   const showCheck = (c) => {
     const check = checks[c];
     const byVerdict = WORDS.map(() => []);
@@ -1082,7 +1103,7 @@ SCRIPT = r"""
           "li",
           { class: "finding v-" + WORDS[v] },
           h("p", {}, one.message),
-          ...(v < PASS ? body2(one) : []),
+          ...(v < PASS ? findingBody(one) : []),
           list[0] === head.fleet ? null : nameList(list),
         );
       };
@@ -1106,7 +1127,7 @@ SCRIPT = r"""
       const title = [icon(v), " " + many(members.length, "node") + ": " + WORDS[v]];
       if (v < PASS) {
         fill(30);
-        return [h("h3", {}, ...title), content];
+        return [h("h3", {}, ...title, " ", copyButton(members.map(([n]) => nodes[n].name))), content];
       }
       const fold = h("details", {}, h("summary", {}, ...title));
       fold.addEventListener("toggle", () => {

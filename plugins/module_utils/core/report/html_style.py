@@ -329,10 +329,9 @@ svg.icon {
   cursor: default;
 }
 .found {
-  flex-basis: 100%;
   display: flex;
-  justify-content: space-between;
   gap: 1rem;
+  margin-left: auto;
   font-size: 0.85rem;
   color: var(--muted);
 }
@@ -343,6 +342,12 @@ svg.icon {
   color: var(--accent);
   text-decoration: underline;
   text-underline-offset: 2px;
+}
+
+.link.small {
+  margin-left: 0.5rem;
+  font-size: 0.85rem;
+  font-weight: 400;
 }
 
 /* Sections */
@@ -365,6 +370,11 @@ main > section {
   border: 1px solid var(--line);
   border-radius: 12px;
   box-shadow: var(--shadow);
+}
+.scroll,
+.wide,
+.map {
+  position: relative; /* so that what is hidden from view cannot widen the page */
 }
 .scroll {
   overflow: auto;
@@ -493,7 +503,17 @@ td.t-waived {
   padding: 0.4rem 0.7rem;
   border-bottom: 1px solid var(--line);
   vertical-align: top;
-  overflow-wrap: anywhere;
+  overflow-wrap: break-word;
+}
+.plain .mono {
+  overflow-wrap: break-word;
+}
+.plain .state {
+  min-width: 13rem;
+}
+.parts td {
+  min-width: 6rem;
+  max-width: 22rem;
 }
 .plain thead th {
   color: var(--muted);
@@ -506,7 +526,7 @@ td.t-waived {
 .plain th[scope="row"] {
   font-weight: 500;
 }
-.nowrap {
+.plain .nowrap {
   white-space: nowrap;
 }
 
@@ -591,14 +611,6 @@ td.t-waived {
   max-height: min(75vh, 52rem);
   border-radius: 12px;
 }
-#map {
-  content-visibility: auto;
-  contain-intrinsic-size: auto 52rem;
-}
-.group {
-  content-visibility: auto;
-  contain-intrinsic-size: auto 8rem;
-}
 .map-names {
   position: sticky;
   left: 0;
@@ -652,6 +664,9 @@ td.t-waived {
 .map rect {
   fill: var(--sunken);
   stroke: none;
+}
+.map circle {
+  fill: var(--surface);
 }
 .map .s1 rect,
 .map .s2 rect {
@@ -819,8 +834,17 @@ dialog::backdrop {
   border-radius: 8px;
   padding: 0.8rem 1rem;
 }
+.finding .title svg {
+  margin-right: 0.5rem;
+}
 .finding > * {
   color: var(--text);
+}
+.finding > .muted {
+  color: var(--muted);
+}
+.finding > .v-waived {
+  color: var(--waived);
 }
 .finding > * + * {
   margin-top: 0.45rem;
@@ -933,6 +957,8 @@ noscript table {
   }
   .chip,
   .names button {
+    display: inline-flex;
+    align-items: center;
     min-height: 2.5rem;
   }
   .group {
