@@ -89,12 +89,12 @@ def yamllint(job: Job) -> Outcome:
 # --- tests without a node -----------------------------------------------------------------------------------
 
 
-def pytest(job: Job, python: Path, name: str, *options: str | Path) -> Outcome:
+def pytest(job: Job, python: Path, name: str, *options: str | Path, **variables: str) -> Outcome:
     """Run the unit tests with the given Python and return their counts."""
     junit = RESULTS / f"{name}.xml"
     junit.unlink(missing_ok=True)
     cache = f"cache_dir={tree.BUILD / 'cache' / name}"
-    env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / f"{name}.coverage")}
+    env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / f"{name}.coverage"), **variables}
     base = ("-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-o", cache, "--junit-xml", junit)
     code = job.run(python, *base, *options, "tests/unit", env=env)[0]
     outcome = read_junit(junit)
@@ -147,7 +147,7 @@ def next_leg(job: Job) -> Outcome:
         )
     if code:
         return verdict(code, "the environment of the second leg could not be made")
-    return pytest(job, tree.BUILD / "venv-next" / "bin" / "python", "next-leg")
+    return pytest(job, tree.BUILD / "venv-next" / "bin" / "python", "next-leg", RDMA_K8S_FEWER_EXAMPLES="1")
 
 
 # --- ansible-test -------------------------------------------------------------------------------------------
