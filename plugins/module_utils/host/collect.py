@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from ..core.errors import RdmaError
 from ..core.snapshot import SUBSETS, Collector, FirewallRule, NodeSnapshot, RdmaSystem
-from . import firewall, imds, kernel, links, nftables, oca, rdma_netlink, records, rtnetlink, sysfs
+from . import firewall, imds, kernel, links, nftables, oca, rdma_netlink, records, rtnetlink, sysfs, verbs
 from .files import Root
 
 _MODES = {0: "exclusive", 1: "shared"}  # S12
@@ -112,10 +112,17 @@ def _rdma(root: Root, recorded: Optional[dict[str, Any]]) -> dict[str, Any]:
             "the kernel does not tell the mode" if mode is None else "unknown mode %d" % mode,
         )
     return {
-        "rdma": RdmaSystem(_MODES.get(mode), parameter, None if fork is None else bool(fork)),
-        "devices": sysfs.devices(root, netdevs),
+        "rdma": RdmaSystem(
+            None if mode is None else _MODES.get(mode), parameter, None if fork is None else bool(fork)
+        ),
+        "devices": sysfs.devices(root, netdevs, _mtus(root, recorded is not None)),
         "char_devices": sysfs.char_devices(root),
     }
+
+
+def _mtus(root: Root, recorded: bool) -> verbs.Mtus:
+    """The MTU in use of the RDMA ports; nobody is asked on a node without RDMA devices."""
+    return verbs.active_mtus(root, recorded) if root.names(sysfs.CLASS) else {}
 
 
 def _links(root: Root, recorded: Optional[dict[str, Any]], wanted: tuple[str, ...]) -> dict[str, Any]:

@@ -285,16 +285,18 @@ def shortened(text: str) -> str:
 
 def _plugins(instance: Any) -> Optional[dict[str, str]]:
     """The agent's plugins as the instance is configured: name to ``ENABLED`` or ``DISABLED``."""
-    config = instance.get("agentConfig") if isinstance(instance, dict) else None
-    entries = config.get("pluginsConfig") if isinstance(config, dict) else None
+    config = _member(instance, "agentConfig")
+    entries = _member(config, "pluginsConfig")
     if not isinstance(entries, list):
         return None
-    off = config.get("allPluginsDisabled") is True
+    off = _member(config, "allPluginsDisabled") is True
     found = {}
     for entry in entries[:_LONGEST_LIST]:
-        name, state = (
-            (entry.get("name"), entry.get("desiredState")) if isinstance(entry, dict) else (None, None)
-        )
+        name, state = _member(entry, "name"), _member(entry, "desiredState")
         if isinstance(name, str) and isinstance(state, str) and "HPC" in name:
             found[name[:_LONGEST_TEXT]] = "DISABLED" if off else state[:_LONGEST_TEXT]
     return found
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None

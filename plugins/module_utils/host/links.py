@@ -111,7 +111,7 @@ class Linker:
 
     def routes(self) -> tuple[Route, ...]:
         """Unicast and default routes of all tables; link-local IPv6 routes, one for each interface, are left out."""
-        routes = []
+        routes: list[Route] = []
         for record in self.answers.routes:
             if record.type == _UNICAST and not record.dst.startswith("fe80:"):
                 routes += self._route(record)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from dataclasses import replace
 from typing import Optional
 
 from ..core.snapshot import GidGroup, PciFunction, RdmaDevice, RdmaPort
@@ -47,16 +48,25 @@ def pci_address(root: Root, place: str) -> str:
     return ""
 
 
-def devices(root: Root, netdevs: dict[tuple[str, int], str]) -> Optional[tuple[RdmaDevice, ...]]:
+def devices(
+    root: Root, netdevs: dict[tuple[str, int], str], mtus: dict[tuple[str, int], int]
+) -> Optional[tuple[RdmaDevice, ...]]:
     """All RDMA devices; none there is an empty list, ``None`` means that the class cannot be read.
 
     :param netdevs: interface of a device's port, as RDMA netlink names it (NODE-013).
+    :param mtus: MTU in use of a device's port, in bytes.
     """
     names = root.names(CLASS)
     if names is None:
         return () if not root.exists(CLASS) else None
     files = _verbs_files(root)
-    return tuple([_device(root, name, files.get(name, ""), netdevs) for name in names])
+    found = [_device(root, name, files.get(name, ""), netdevs) for name in names]
+    return tuple([_with_mtus(device, mtus) for device in found])
+
+
+def _with_mtus(device: RdmaDevice, mtus: dict[tuple[str, int], int]) -> RdmaDevice:
+    ports = [replace(port, active_mtu=mtus.get((device.name, port.port))) for port in device.ports]
+    return replace(device, ports=tuple(ports))
 
 
 def _verbs_files(root: Root) -> dict[str, str]:
