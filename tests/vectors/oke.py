@@ -193,7 +193,7 @@ def check_conflicts(given: dict[str, Any]) -> dict[str, Any]:
     return {"ok": True}
 
 
-# --- files of the agent
+# --- files of OCA
 
 
 @operation("content")

@@ -287,18 +287,6 @@ def find_destination(text: Any) -> Optional[Prefix]:
     return None if address is None else Prefix(address.version, address.value, WIDTH[address.version])
 
 
-def outermost(prefixes: Iterable[Prefix]) -> list[Prefix]:
-    """The prefixes that no other one contains, masked, each once, in ascending order; they cover the same addresses."""
-    found: list[Prefix] = []
-    for version, value, length in sorted(
-        {(entry.version, entry.network, entry.length) for entry in prefixes}
-    ):
-        prefix = Prefix(version, value, length)
-        if not found or not found[-1].overlaps(prefix):
-            found.append(prefix)
-    return found
-
-
 class Scan(NamedTuple):
     """What :func:`scan` found: positions in the list of texts."""
 
@@ -339,7 +327,7 @@ class PrefixIndex:
     """
 
     def __init__(self, prefixes: Iterable[Prefix]) -> None:
-        self._families = {version: _Family(WIDTH[version]) for version in WIDTH}
+        self._families = {version: _Family(version) for version in WIDTH}
         for position, prefix in enumerate(prefixes):
             self._families[prefix.version].add(prefix, position)
         for family in self._families.values():
@@ -353,13 +341,21 @@ class PrefixIndex:
         """The positions of all prefixes of the index that overlap, in ascending order."""
         return sorted(self._families[prefix.version].overlapping(prefix))
 
+    def outermost(self) -> list[Prefix]:
+        """The prefixes that no other one contains, masked, each once, in ascending order.
+
+        They cover the same addresses as all of them.
+        """
+        return [prefix for family in self._families.values() for prefix in family.roots]
+
 
 class _Family:
     """The prefixes of one family. Two prefixes overlap only when one contains the other, which this builds on."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.rows: list[tuple[int, int, int]] = []
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.width = WIDTH[version]
+        self.rows: list[tuple[int, int, int]] = []  # network, length, position
         self.by_key: dict[tuple[int, int], list[int]] = {}
 
     def add(self, prefix: Prefix, position: int) -> None:
@@ -371,18 +367,19 @@ class _Family:
         self.rows.sort()
         self.starts = [row[0] for row in self.rows]
         self.lengths = sorted({row[1] for row in self.rows})
-        self.roots: list[int] = []  # start and end of the prefixes that no other contains
+        self.roots: list[Prefix] = []
         self.root_ends: list[int] = []
         for network, length, _position in self.rows:
             if not self.root_ends or network > self.root_ends[-1]:
-                self.roots.append(network)
+                self.roots.append(Prefix(self.version, network, length))
                 self.root_ends.append(network + (1 << (self.width - length)) - 1)
 
     def overlaps(self, prefix: Prefix) -> bool:
+        """Roots do not overlap each other, so the first that does not end before the prefix decides."""
         shift = self.width - prefix.length
         block = prefix.value >> shift
-        place = bisect_left(self.roots, (block + 1) << shift) - 1
-        return place >= 0 and self.root_ends[place] >= block << shift
+        place = bisect_left(self.root_ends, block << shift)
+        return place < len(self.roots) and self.roots[place].value < (block + 1) << shift
 
     def overlapping(self, prefix: Prefix) -> list[int]:
         found = []

@@ -259,7 +259,7 @@ def invert_index(
             "address_position_mismatch",
             "The address %s has position %d in its block of a /%d subnet, expected %d, the position of the primary "
             "VNIC %s." % (found, rest, subnet.length, position, primary),
-            hint="The NIC holds an address of another node or of another formula: look at the log of the agent.",
+            hint="The NIC holds an address of another node or of another formula: look at the log of OCA.",
             address=str(found),
             host_position=position,
             subnet_prefix_len=subnet.length,

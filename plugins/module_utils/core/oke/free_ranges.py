@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from ... import deps
 from ..errors import RdmaError
-from ..net import Prefix, find_destination, outermost, parse_prefix
+from ..net import Prefix, PrefixIndex, find_destination, parse_prefix
 from .child_range import length_for
 from .constants import MAX_LENGTH, MAX_NICS, MIN_LENGTH, RESERVED_RANGES
 
@@ -37,7 +37,9 @@ def find(
     if not MIN_LENGTH <= length <= MAX_LENGTH:
         return []
     taken = [prefix for prefix in used if prefix.version == 4 and prefix.length] + list(RESERVED_RANGES)
-    return list(islice(_candidates(length, outermost(taken), supernets or DEFAULT_SUPERNETS), limit))
+    return list(
+        islice(_candidates(length, PrefixIndex(taken).outermost(), supernets or DEFAULT_SUPERNETS), limit)
+    )
 
 
 def _candidates(length: int, taken: list[Prefix], supernets: Iterable[Prefix]) -> Iterator[Prefix]:

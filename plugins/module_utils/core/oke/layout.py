@@ -35,7 +35,7 @@ def nic_index_of(
             "no_oca_address_yet",
             "%s has no rdmaN name and no address in the OCA RDMA network %s yet."
             % (interface.name, oca_network),
-            hint="Wait for the agent to configure the NIC, or look at its log.",
+            hint="Wait for OCA to configure the NIC, or look at its log.",
             retryable=True,
             interface=interface.name,
             oca_network=str(oca_network),
@@ -55,7 +55,7 @@ def check_parent_address(interface: Interface, expected: Address) -> None:
         raise RdmaError(
             "parent_address_missing",
             "%s holds no IPv4 address yet, expected %s." % (interface.name, expected),
-            hint="Wait for the agent to configure the NIC, or look at its log.",
+            hint="Wait for OCA to configure the NIC, or look at its log.",
             retryable=True,
             interface=interface.name,
             expected=str(expected),
@@ -85,7 +85,7 @@ def check_layout(
         raise RdmaError(
             "layout_no_nic",
             "No RDMA NIC of the host holds an address in the OCA RDMA network %s yet." % oca_network,
-            hint="Wait for the agent to configure the NICs, or look at its log.",
+            hint="Wait for OCA to configure the NICs, or look at its log.",
             retryable=True,
             oca_network=str(oca_network),
         )
@@ -96,7 +96,7 @@ def _mismatch(code: str, interface: Interface, address: Address, expected: Addre
     return RdmaError(
         code,
         "%s holds %s, expected %s." % (interface.name, address, expected),
-        hint="Compare the name of the NIC, the primary VNIC and rdma_network; restart the agent to configure it again.",
+        hint="Compare the name of the NIC, the primary VNIC and rdma_network; restart OCA to configure it again.",
         interface=interface.name,
         address=str(address),
         expected=str(expected),

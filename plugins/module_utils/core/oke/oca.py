@@ -24,7 +24,7 @@ CLASSIC, TOPOLOGY, HOST_SERIAL = "classic", "topology", "host-serial"
 NETWORK_FILE = "rdma_network.json"
 FEATURES_FILE = "rdma_features_enable.json"
 
-_HINT = "Correct the file, restart the agent, then restart the driver's pods, which read it once (F54, F57)."
+_HINT = "Correct the file, restart OCA, then restart the pods of the driver, which read it once."
 _NETWORK = Reader("oca_json_malformed", NETWORK_FILE, _HINT)
 _FEATURES = Reader("oca_features_malformed", FEATURES_FILE, _HINT)
 

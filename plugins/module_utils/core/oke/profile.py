@@ -235,7 +235,7 @@ def _check_address_mode(mode: Optional[str]) -> None:
     if mode is not None and mode != CLASSIC:
         raise RdmaError(
             "unsupported_address_mode",
-            "The agent addresses the RDMA NICs in %s mode, expected %s." % (mode, CLASSIC),
+            "OCA addresses the RDMA NICs in %s mode, expected %s." % (mode, CLASSIC),
             hint="Turn the other modes off in rdma_features_enable.json: the profile knows the classic formula only.",
             address_mode=mode,
         )

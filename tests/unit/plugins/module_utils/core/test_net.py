@@ -274,8 +274,18 @@ def test_a_scan_tells_what_overlaps_and_what_is_malformed() -> None:
 def test_the_outermost_prefixes() -> None:
     """What another one contains adds nothing."""
     texts = ["10.1.0.0/16", "10.0.0.0/8", "fd00::/8", "10.0.0.0/8", "11.0.0.1/24", "0.0.0.0/8"]
-    found = net.outermost([net.parse_prefix(text) for text in texts])
+    found = net.PrefixIndex([net.parse_prefix(text) for text in texts]).outermost()
     assert [str(entry) for entry in found] == ["0.0.0.0/8", "10.0.0.0/8", "11.0.0.0/24", "fd00::/8"]
+
+
+def test_the_index_sees_behind_nested_prefixes() -> None:
+    """B2: a prefix inside another one hides nothing of it."""
+    texts = ["9.0.0.0/8", "11.0.0.0/8", "11.1.0.0/16", "11.1.2.0/24", "12.0.0.0/8"]
+    index = net.PrefixIndex([net.parse_prefix(text) for text in texts])
+    assert index.overlapping(net.parse_prefix("11.5.0.0/16")) == [1]
+    assert index.overlaps(net.parse_prefix("11.5.0.0/16"))
+    assert not index.overlaps(net.parse_prefix("10.0.0.0/8"))
+    assert not index.overlaps(net.parse_prefix("13.0.0.0/8"))
 
 
 PREFIXES = st.builds(

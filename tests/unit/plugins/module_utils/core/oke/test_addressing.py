@@ -58,6 +58,20 @@ def test_a_negative_index_is_refused() -> None:
     assert error_of(addressing.derive_parent, VNIC, -1).code == "nic_index_negative"
 
 
+def test_the_first_address_behind_a_network_is_outside() -> None:
+    """F21, F25: position 0 and the index behind the last block."""
+    first = addressing.read_vnic("10.140.0.0", "10.140.0.0/16")
+    assert error_of(addressing.derive_parent, first, 16).code == "outside_oca_network"
+    error = error_of(addressing.derive_child, first, 2, DEFAULT_OCA_NETWORK, "10.192.0.0/15")
+    assert error.code == "outside_child_range"
+
+
+def test_an_ipv6_subnet_is_no_subnet_of_an_ipv4_address() -> None:
+    """F25, check 3: before it is looked whether the address is inside."""
+    vnic = addressing.read_vnic("10.140.77.19", "fd00::/64")
+    assert error_of(addressing.derive_parent, vnic, 0).code == "vnic_not_ipv4"
+
+
 def test_the_message_of_a_range_that_is_too_small() -> None:
     """F25, F26: it names index, subnet length, range and the length that holds 16 NICs."""
     error = error_of(addressing.derive_child, VNIC, 8, DEFAULT_OCA_NETWORK, "10.192.0.0/16")

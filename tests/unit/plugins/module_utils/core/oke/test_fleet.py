@@ -120,13 +120,21 @@ def test_a_clash_names_all_holders() -> None:
 def test_an_oca_network_smaller_than_a_block() -> None:
     """F21: then it depends on the position whether a NIC fits, so no node speaks for another."""
     low, high = [
-        fleet.FleetNode(name, address, "10.140.0.0/16", (0,), "192.168.7.0/24")
-        for name, address in (("low", "10.140.0.9"), ("high", "10.140.9.9"))
+        fleet.FleetNode(name, address, "10.140.0.0/16", (0,), "192.168.0.0/17")
+        for name, address in (("low", "10.140.0.9"), ("high", "10.140.200.9"))
     ]
     for nodes in ([low, high], [high, low]):
         plan = fleet.plan_fleet(nodes)
         assert [entry.node for entry in plan.errors] == ["high"]
         assert [node for node, _index, _child in plan.children()] == ["low"]
+
+
+def test_a_node_outside_the_subnet_of_its_neighbours() -> None:
+    """F25: it is derived by itself, and has the error of its own address."""
+    outside = fleet.FleetNode("m", "10.140.96.1", SUBNET, (0,))
+    plan = fleet.plan_fleet([node(19, (0,)), outside, node(20, (0,))])
+    assert [(entry.node, entry.error.code) for entry in plan.errors] == [("m", "vnic_outside_subnet")]
+    assert plan.count == 2
 
 
 def test_a_plan_needs_a_valid_range() -> None:
@@ -194,6 +202,13 @@ def test_free_ranges_are_free(used: list[Prefix], length: int, supernets: list[P
         assert entry.length == length
         assert any(entry.overlaps(supernet) and supernet.length <= length for supernet in supernets)
         assert not any(entry.overlaps(other) for other in [*used, *RESERVED_RANGES])
+
+
+def test_supernets_that_overlap_give_each_range_once() -> None:
+    """F18."""
+    supernets = [parse_prefix(text) for text in ("10.0.0.0/15", "10.0.0.0/14")]
+    found = free_ranges.find(15, [], supernets, limit=5)
+    assert [str(entry) for entry in found] == ["10.0.0.0/15", "10.2.0.0/15"]
 
 
 def test_there_is_no_range_of_a_forbidden_length() -> None:
@@ -330,6 +345,16 @@ def test_a_subnet_that_no_range_serves() -> None:
     assert codes(report) == ["oca_network_too_small", "child_range_too_small"]
     assert "no range holds them" in report.problems[1].message
     assert (report.capacity[0].length, report.proposals) == (None, ())
+
+
+def test_the_checked_range_is_no_alternative_to_itself() -> None:
+    """An alternative is another range."""
+    report = range_check.check_fleet("10.0.0.0/15", [node(19)])
+    assert [str(entry) for entry in report.proposals[0].ranges] == [
+        "10.2.0.0/15",
+        "10.4.0.0/15",
+        "10.6.0.0/15",
+    ]
 
 
 def test_alternatives_inside_given_networks() -> None:

@@ -96,6 +96,12 @@ def test_the_parent_address() -> None:
     assert (error.message, error.retryable) == ("rdma0 holds 10.224.13.20, expected 10.224.13.19.", False)
 
 
+def test_the_layout_skips_a_nic_without_an_oca_address() -> None:
+    """F36: and goes on with the next."""
+    found = {entry.name: entry for entry in (interface("rdma0"), interface("rdma1", "10.224.45.19/12"))}
+    assert layout.check_layout(found, VNIC) == 1
+
+
 def test_the_layout_needs_an_address_and_a_vnic() -> None:
     """F36."""
     assert error_of(layout.check_layout, {}, VNIC).retryable

@@ -171,6 +171,14 @@ def test_all_conflicts_of_a_node_in_order() -> None:
     )
 
 
+def test_only_an_ipv4_address_is_a_service_address() -> None:
+    """F48."""
+    assert conflicts.service_address("10.96.0.1") == parse_address("10.96.0.1")
+    assert [conflicts.service_address(text) for text in ("fd00::1", "::ffff:10.96.0.1", "a.b", "", None)] == [
+        None
+    ] * 5
+
+
 def test_a_route_without_a_readable_destination_is_an_error() -> None:
     """A route that is skipped silently could be the one that conflicts; the service address is still looked at."""
     found = list(conflicts.of_node(RANGE, None, [Route("10.208.0.0/012")], "10.208.0.1"))
