@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -251,9 +252,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _terminated(number: int, _frame: object) -> None:
+    """A polite request to end becomes an exception, so that what was started is ended too."""
+    raise SystemExit(128 + number)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the lab program; errors are one sentence on standard error and exit code 1."""
     options = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         return run(options)
     except LabError as error:

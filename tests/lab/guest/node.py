@@ -12,28 +12,30 @@ It runs on the node's own Python with nothing but the standard library, as root:
     node.py active                       the faults in force, as JSON
     node.py driver lab|stock             load that build of rxe and make the RDMA devices again
     node.py fingerprint                  all that a fault may change, as JSON
+
+Several commands in one call stand with ``--`` between them.
 """
 
 from __future__ import annotations
 
-import glob
 import json
 import os
-import pathlib
 import socket
 import subprocess
 import sys
 import threading
 import time
 
-DOCUMENT = pathlib.Path("/sys/firmware/qemu_fw_cfg/by_name/opt/rdma-lab/node/raw")
-STATE = pathlib.Path("/run/rdma-lab/state")
-IMDS_MODE = pathlib.Path("/run/rdma-lab/imds-mode")
-ACTIVE = pathlib.Path("/var/lib/rdma-lab/faults")
+DOCUMENT = "/sys/firmware/qemu_fw_cfg/by_name/opt/rdma-lab/node/raw"
+STATE = "/run/rdma-lab/state"
+IMDS_MODE = "/run/rdma-lab/imds-mode"
+ACTIVE = "/var/lib/rdma-lab/faults"
 LAB_MODULE = "/usr/local/lib/rdma-lab/rdma_rxe.ko"
 SECOND_OPTIONS = "/etc/modprobe.d/zz-rdma-lab-second.conf"
 IMDS_ADDRESS = "169.254.169.254"
 OCA_DIRECTORY = "/etc/oracle-cloud-agent/plugins/oci-hpc/oci-hpc-configure"
+GIDS_READ = 16
+"""Entries of a GID table that a fingerprint reads; new ones take the lowest free index."""
 OCA_FILES = {"network": "rdma_network.json", "features": "rdma_features_enable.json"}
 BUSY_NAMESPACE = "lab-busy"
 HIDDEN_UNIT = "lab-hidden"
@@ -72,16 +74,18 @@ def write(path: str, text: str) -> None:
 def read(path: str) -> str | None:
     """The trimmed content of a file, or None when it cannot be read."""
     try:
-        return pathlib.Path(path).read_text(encoding="utf-8").strip()
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip()
     except OSError:
         return None
 
 
 def document() -> dict:
     """What the lab told this node; the firmware configuration module is loaded if need be."""
-    if not DOCUMENT.exists():
+    if not os.path.exists(DOCUMENT):
         run("modprobe", "qemu_fw_cfg")
-    return json.loads(DOCUMENT.read_bytes())
+    with open(DOCUMENT, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def rail_of(node: dict, text: str) -> dict:
@@ -145,7 +149,7 @@ def load_driver(build: str) -> None:
     for line in run("modprobe", "--show-depends", "rdma_rxe").splitlines():
         words = line.split()
         if words and words[0] == "insmod" and not words[1].endswith("/rdma_rxe.ko"):
-            run("modprobe", pathlib.Path(words[1]).name.split(".")[0])
+            run("modprobe", os.path.basename(words[1]).split(".")[0])
     run("insmod", LAB_MODULE)
 
 
@@ -156,7 +160,7 @@ def add_rdma_device(rail: dict) -> None:
 
 def boot() -> None:
     """Lay the whole node out, once after each boot, and leave the outcome in the state file."""
-    STATE.parent.mkdir(parents=True, exist_ok=True)
+    os.makedirs(os.path.dirname(STATE), exist_ok=True)
     try:
         node = document()
         for path, text in node["files"].items():
@@ -176,9 +180,9 @@ def boot() -> None:
             add_rdma_device(rail)
         retry(30.0, imds_answers)
     except NodeError as error:
-        STATE.write_text(f"failed: {error}\n", encoding="utf-8")
+        write(STATE, f"failed: {error}\n")
         raise
-    STATE.write_text("ready\n", encoding="utf-8")
+    write(STATE, "ready\n")
 
 
 def change_driver(build: str) -> None:
@@ -236,7 +240,7 @@ def imds_connection(client: socket.socket, documents: dict) -> None:
                 if not part:
                     return
                 request += part
-            mode = read(str(IMDS_MODE))
+            mode = read(IMDS_MODE)
             if mode == "silent":
                 time.sleep(60)
                 return
@@ -438,14 +442,15 @@ def play_imds_down(node: dict, how: str = "refused") -> dict:
     if how == "refused":
         run("systemctl", "stop", "lab-imds.service")
     elif how in ("silent", "error"):
-        write(str(IMDS_MODE), how)
+        write(IMDS_MODE, how)
     else:
         raise NodeError(f"{how!r}: use refused, silent or error.")
     return {}
 
 
 def undo_imds_down(node: dict, done: dict) -> None:
-    IMDS_MODE.unlink(missing_ok=True)
+    if os.path.exists(IMDS_MODE):
+        os.unlink(IMDS_MODE)
     run("systemctl", "start", "lab-imds.service")
     retry(30.0, imds_answers)
 
@@ -517,34 +522,37 @@ FAULTS: dict = {
 }
 
 
+def note_of(name: str) -> str:
+    """The file that remembers a fault in force."""
+    return f"{ACTIVE}/{name}.json"
+
+
 def fault(name: str, *arguments: str) -> None:
     """Play a fault and remember it. One that is in force already is refused."""
-    note = ACTIVE / f"{name}.json"
     if name not in FAULTS:
         raise NodeError(f"There is no fault {name!r}.")
-    if note.exists():
+    if os.path.exists(note_of(name)):
         raise NodeError(f"The fault {name} is in force already; undo it first.")
     done = FAULTS[name][0](document(), *arguments)
-    ACTIVE.mkdir(parents=True, exist_ok=True)
-    note.write_text(json.dumps({"arguments": arguments, "done": done}), encoding="utf-8")
+    os.makedirs(ACTIVE, exist_ok=True)
+    write(note_of(name), json.dumps({"arguments": arguments, "done": done}))
 
 
 def undo(name: str) -> None:
     """Take a fault back that is in force."""
-    note = ACTIVE / f"{name}.json"
-    if name not in FAULTS or not note.exists():
+    note = read(note_of(name))
+    if name not in FAULTS or note is None:
         raise NodeError(f"The fault {name} is not in force.")
-    FAULTS[name][1](document(), json.loads(note.read_text(encoding="utf-8"))["done"])
-    note.unlink()
+    FAULTS[name][1](document(), json.loads(note)["done"])
+    os.unlink(note_of(name))
 
 
 def active() -> None:
     """Print the faults in force with their arguments."""
-    notes = {
-        path.stem: json.loads(path.read_text(encoding="utf-8"))["arguments"]
-        for path in sorted(ACTIVE.glob("*.json"))
-    }
-    print(json.dumps(notes))
+    notes = {name: read(note_of(name)) for name in FAULTS}
+    print(
+        json.dumps({name: json.loads(note)["arguments"] for name, note in notes.items() if note is not None})
+    )
 
 
 # --- fingerprint ----------------------------------------------------------------------------------------------------
@@ -554,10 +562,10 @@ def gid_table(device: str) -> list[str]:
     """The filled GID entries of a device's port as 'GID type netdev', in the order of their index."""
     entries = []
     port = f"/sys/class/infiniband/{device}/ports/1"
-    for path in sorted(glob.glob(f"{port}/gids/*"), key=lambda path: int(os.path.basename(path))):
-        kind = read(f"{port}/gid_attrs/types/{os.path.basename(path)}")
+    for index in range(GIDS_READ):
+        kind = read(f"{port}/gid_attrs/types/{index}")
         if kind is not None:
-            entries.append(f"{read(path)} {kind} {read(f'{port}/gid_attrs/ndevs/{os.path.basename(path)}')}")
+            entries.append(f"{read(f'{port}/gids/{index}')} {kind} {read(f'{port}/gid_attrs/ndevs/{index}')}")
     return entries
 
 
@@ -599,7 +607,9 @@ def fingerprint() -> None:
                     for device in devices
                 },
                 "oca": {which: read(oca_path(which)) for which in OCA_FILES},
-                "modprobe": {path: read(path) for path in sorted(glob.glob("/etc/modprobe.d/*.conf"))},
+                "modprobe": {
+                    name: read(f"/etc/modprobe.d/{name}") for name in sorted(os.listdir("/etc/modprobe.d"))
+                },
                 "imds": imds_status(),
                 "hidden": subprocess.run(
                     ["systemctl", "is-active", "--quiet", f"{HIDDEN_UNIT}.service"], check=False
@@ -622,12 +632,16 @@ COMMANDS: dict = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; errors go to standard error as a sentence, exit code 1."""
-    if not arguments or arguments[0] not in COMMANDS:
-        print(f"usage: node.py {'|'.join(COMMANDS)} ...", file=sys.stderr)
+    """Run one command, or several with ``--`` between them; errors go to standard error as a sentence, exit code 1."""
+    calls: list[list[str]] = [[]]
+    for word in arguments:
+        calls[-1].append(word) if word != "--" else calls.append([])
+    if not all(call and call[0] in COMMANDS for call in calls):
+        print(f"usage: node.py {'|'.join(COMMANDS)} ... [-- COMMAND ...]", file=sys.stderr)
         return 2
     try:
-        COMMANDS[arguments[0]](*arguments[1:])
+        for call in calls:
+            COMMANDS[call[0]](*call[1:])
     except (NodeError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
