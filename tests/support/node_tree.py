@@ -55,6 +55,7 @@ def write(root: Path, snapshot: NodeSnapshot, gid_table: int = GID_TABLE) -> Nod
     for name in snapshot.namespaces or ():
         tree.write("run/netns/" + name, "")
     tree.write_oca(snapshot)
+    tree.write("ibv_devinfo.txt", "\n\n".join([_devinfo(device) for device in snapshot.devices or ()]))
     tree.netlink = {
         "rtnetlink": _rtnetlink(snapshot),
         "rdma": _rdma(snapshot),
@@ -62,6 +63,16 @@ def write(root: Path, snapshot: NodeSnapshot, gid_table: int = GID_TABLE) -> Nod
     }
     tree.save()
     return tree
+
+
+def _devinfo(device: RdmaDevice) -> str:
+    """What ibv_devinfo prints of a device, as far as the lines matter here."""
+    lines = ["hca_id:\t" + device.name, "\ttransport:\t\t\tInfiniBand (0)", "\tphys_port_cnt:\t\t\t1"]
+    for port in device.ports:
+        lines += ["\t\tport:\t%d" % port.port, "\t\t\tmax_mtu:\t\t4096 (5)"]
+        if port.active_mtu is not None:
+            lines.append("\t\t\tactive_mtu:\t\t%d (%d)" % (port.active_mtu, port.active_mtu.bit_length() - 8))
+    return "\n".join(lines) + "\n"
 
 
 class NodeTree:

@@ -473,7 +473,7 @@ def mtu(node: Node) -> Outcome:
     ERROR,
     "The RDMA MTU follows the interface: set MTU 4220 before the RDMA device comes up, or reload the driver.",
     needs=("devices", "links"),
-    evidence=("rdma-netlink", INFINIBAND_CLASS),
+    evidence=("ibv_devinfo",),
 )
 def active_mtu(node: Node) -> Outcome:
     """An interface MTU of 4220 carries RDMA MTU 4096."""
@@ -483,7 +483,8 @@ def active_mtu(node: Node) -> Outcome:
             continue
         found = nic.port.active_mtu
         if found is None:
-            details.append(unclear(nic.name, "the RDMA MTU could not be read"))
+            reason = node.snapshot.error_of("ibv_devinfo").partition(": ")[2] or "the node does not tell"
+            details.append(unclear(nic.name, "the RDMA MTU could not be read (ibv_devinfo: %s)" % reason))
         elif found != 4096:
             details.append(bad(nic.name, "RDMA MTU %d" % found, "4096", str(found)))
         else:

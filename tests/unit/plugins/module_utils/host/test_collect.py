@@ -40,7 +40,7 @@ def expected(snapshot: NodeSnapshot) -> NodeSnapshot:
     devices = []
     for device in snapshot.devices or ():
         ports = [
-            replace(port, active_mtu=None, netdev="" if port.link_layer == "InfiniBand" else port.netdev)
+            replace(port, netdev="" if port.link_layer == "InfiniBand" else port.netdev)
             for port in device.ports
         ]
         devices.append(replace(device, ports=tuple(ports)))
