@@ -16,6 +16,7 @@ from dataclasses import MISSING, Field, field, fields
 from typing import Any, Callable, Optional, TypeVar
 
 from .errors import RdmaError
+from .net import quoted
 
 T = TypeVar("T")
 Where = Any
@@ -36,8 +37,7 @@ _PARSED: dict[type, dict[str, Any]] = {}
 def malformed(where: Where, expected: str, found: Any) -> RdmaError:
     """The error for a JSON value of a wrong kind at ``where`` (a path such as ``links[3].mtu``)."""
     where = _path(where)
-    shown = repr(found)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    shown = quoted(found)
     return RdmaError(
         "document_malformed",
         "%s must be %s, found %s." % (where, expected, shown),
