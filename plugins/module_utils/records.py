@@ -121,7 +121,7 @@ def document(node: NodeInput) -> dict[str, Any]:
     recorded: dict[str, Any] = redacted(node.snapshot.to_dict())
     inventory = {"child_range": node.child_range, "network": node.network}
     if any(inventory.values()):
-        recorded["inventory"] = {key: text for key, text in inventory.items() if text}
+        recorded["inventory"] = redacted({key: text for key, text in inventory.items() if text})
     return recorded
 
 

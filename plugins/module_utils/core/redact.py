@@ -18,20 +18,23 @@ KEPT = 12
 
 REPLACED = "(removed)"
 
-_OCID = re.compile(r"ocid1\.([a-z0-9_]+)\.[A-Za-z0-9_.-]*?\.?([A-Za-z0-9_-]{1,%d})(?![A-Za-z0-9_.-])" % KEPT)
-_SECRET_KEY = re.compile(
-    r"pass(word|phrase)|secret|token|private_?key|credential|api_?key|authorized_keys", re.IGNORECASE
-)
+_OCID = re.compile(r"ocid1\.([a-z0-9_]+)\.([A-Za-z0-9_.-]*[A-Za-z0-9_-])")
+_SECRET = r"pass(?:word|phrase)|secret|token|private[_-]?key|credential|api[_-]?key"
+_SECRET_KEY = re.compile(_SECRET + "|authorized_keys", re.IGNORECASE)
 _SECRET_IN_TEXT = re.compile(
-    r'("[^"\\]*(?:pass(?:word|phrase)|secret|token|private_?key|credential|api_?key)[^"\\]*"\s*:\s*)"(?:[^"\\]|\\.)*"',
+    r'("[^"\\]*(?:%s)[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|\[[^\[\]]*\])' % _SECRET,
     re.IGNORECASE,
 )
 
 
 def shortened(text: str) -> str:
     """A text with every OCID in it shortened to ``ocid1.KIND..END``, and quoted secrets in it replaced."""
-    text = _OCID.sub(lambda match: "ocid1.%s..%s" % match.groups(), text)
-    return _SECRET_IN_TEXT.sub(r'\1"%s"' % REPLACED, text)
+    return _SECRET_IN_TEXT.sub(r'\1"%s"' % REPLACED, _OCID.sub(_short, text))
+
+
+def _short(found: re.Match[str]) -> str:
+    kind, rest = found.groups()
+    return "ocid1.%s..%s" % (kind, rest.rpartition(".")[2][-KEPT:])
 
 
 def redacted(value: Any) -> Any:
@@ -41,9 +44,19 @@ def redacted(value: Any) -> Any:
     if isinstance(value, list):
         return [redacted(entry) for entry in value]
     if isinstance(value, dict):
-        return {key: _member(key, entry) for key, entry in value.items()}
+        return {
+            key: _removed(entry) if _SECRET_KEY.search(key) else redacted(entry)
+            for key, entry in value.items()
+        }
     return value
 
 
-def _member(key: str, value: Any) -> Any:
-    return REPLACED if isinstance(value, str) and value and _SECRET_KEY.search(key) else redacted(value)
+def _removed(value: Any) -> Any:
+    """What stands behind a secret key, with every text and number in it replaced."""
+    if isinstance(value, list):
+        return [_removed(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _removed(entry) for key, entry in value.items()}
+    if isinstance(value, bool) or value in (None, ""):
+        return value
+    return REPLACED
