@@ -23,7 +23,6 @@ from typing import Optional, Union
 from .core import json_text
 from .core.errors import RdmaError
 from .core.report.document import ResultDocument
-from .core.report.render import stream
 
 _LEFT_OVER_AFTER = 3600
 """Seconds after which a temporary file is taken for one of a run that was killed."""
@@ -84,6 +83,8 @@ def write_reports(
     :param dry_run: only tell what would change.
     :raises RdmaError: ``report_format_unknown`` or ``report_not_written``; the old files are untouched then.
     """
+    from .core.report.render import stream  # noqa: PLC0415 (who writes no report need not load all formats)
+
     return write_files(directory, stream(document, formats, expected_interval), dry_run)
 
 
@@ -133,12 +134,13 @@ def _temporary(directory: str, name: str) -> str:
 def _write(temporary: str, pieces: Iterable[Union[str, bytes]], mode: int) -> tuple[bytes, int]:
     """Write the pieces to the file, or to none when its name is empty; return their SHA-256 and size in bytes."""
     digest, size = hashlib.sha256(), 0
-    with open(temporary or os.devnull, "wb", buffering=0) as file:
+    with open(temporary or os.devnull, "wb") as file:  # buffered: a raw file may take only a part of a block
         for block in _blocks(pieces):
             digest.update(block)
             size += len(block)
             file.write(block)
         if temporary:
+            file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
     return digest.digest(), size

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any, Optional
@@ -287,5 +288,22 @@ def test_an_old_archive_stays_when_the_new_one_fails(run, recorded, bundle, monk
     before = bundle.read_bytes()
     monkeypatch.setattr(os, "fsync", refuse)
     assert "No space left on device" in run("bundle", recorded, "--output", bundle).refused()
+    assert bundle.read_bytes() == before
+    assert sorted(path.name for path in bundle.parent.iterdir() if "case" in path.name) == ["case.tar.gz"]
+
+
+def test_a_disk_that_becomes_full(command, recorded, bundle):
+    """The system takes a part of the archive and then no more: that must not look like a whole archive."""
+    before = bundle.read_bytes()
+    code = (
+        "import resource, signal, sys; from rdma_k8s.cli.main import main;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
+        "sys.exit(main(['bundle', %r, '--output', %r]))" % (str(recorded), str(bundle))
+    )
+    words, environment = command
+    done = subprocess.run([words[0], "-c", code], env=environment, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("rdma-k8s: The report %s cannot be written: " % bundle)
     assert bundle.read_bytes() == before
     assert sorted(path.name for path in bundle.parent.iterdir() if "case" in path.name) == ["case.tar.gz"]
