@@ -52,7 +52,7 @@ class ActionModule(ActionBase):
                 result["changes"] = {kind: len(comparison.of(kind)) for kind in diff.KINDS}
             written = report_files.write_files(args["dest"], files, dry_run=self._task.check_mode)
         except RdmaError as error:
-            raise AnsibleActionFail(str(error), result={"code": error.code}) from error
+            raise AnsibleActionFail(str(error), result={"code": error.code}) from None
         result["changed"] = any(file.changed for file in written)
         result["files"] = [
             {"path": file.path, "changed": file.changed, "size": file.size} for file in written

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
 from ansible_collections.rdma.k8s.plugins.module_utils import judging, records, report_files
 from ansible_collections.rdma.k8s.plugins.module_utils.core import finding
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.custom import compile_checks
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, selected
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import jsonfile, summary
+from ansible_collections.rdma.k8s.plugins.plugin_utils import reasons
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str"},
@@ -49,7 +51,8 @@ class ActionModule(ActionBase):
         try:
             policy = judging.policy_from(args["policy_file"], args["policy"])
             if args["input_only"]:
-                result.update(changed=False, checks=[check.info.id for check in selected(policy)])
+                own = [check.info.id for check in compile_checks(policy.checks)]
+                result.update(changed=False, checks=[check.info.id for check in selected(policy)] + own)
                 return result
             inputs = self._inputs(args, task_vars or {})
             document = judging.judge_now(inputs, policy)
@@ -68,7 +71,7 @@ class ActionModule(ActionBase):
                 report_files.write_files(directory or ".", {name: jsonfile.chunks(document)})
                 result["dest"] = args["dest"]
         except RdmaError as error:
-            raise AnsibleActionFail(str(error), result={"code": error.code}) from error
+            raise AnsibleActionFail(str(error), result={"code": error.code}) from None
         if args["show"]:
             self._display.display(summary.render(document, colour=ANSIBLE_COLOR))
         return result
@@ -78,26 +81,36 @@ class ActionModule(ActionBase):
             return records.load(args["snapshots"])
         hosts = args["hosts"] if args["hosts"] is not None else task_vars.get("ansible_play_hosts_all", [])
         hostvars = task_vars["hostvars"]
-        return [self._input_of(str(host), hostvars.raw_get(host), args["variable"]) for host in hosts]
+        for host in hosts:
+            if host not in hostvars:
+                raise AnsibleActionFail("The inventory has no host %r, which is to be judged." % str(host))
+        return [self._input_of(str(host), hostvars, args["variable"]) for host in hosts]
 
-    def _input_of(self, host: str, variables: Any, variable: str) -> NodeInput:
+    def _input_of(self, host: str, hostvars: Any, variable: str) -> NodeInput:
+        variables = hostvars.raw_get(host)
         gathered = variables.get(variable)
         if not isinstance(gathered, dict):
             return NodeInput(host, reason="Nothing was gathered from this node (no variable %s)." % variable)
-        if not gathered.get("snapshot"):
-            reason = str(gathered.get("msg") or "The node gave no snapshot.").strip()
-            return NodeInput(host, reason=" ".join(reason.split()))
+        if not isinstance(gathered.get("snapshot"), dict):
+            return NodeInput(host, reason=reasons.no_snapshot(gathered))
         try:
             node = records.node_input({**judging.plain(gathered["snapshot"]), "name": host}, host)
         except RdmaError as error:
             return NodeInput(host, reason=str(error))
+        own = {**variables, "hostvars": hostvars}
         return NodeInput(
             host,
             node.snapshot,
-            child_range=self._text(variables, "rdma_child_range"),
-            network=self._text(variables, "rdma_network"),
+            child_range=self._text(host, own, "rdma_child_range"),
+            network=self._text(host, own, "rdma_network"),
         )
 
-    def _text(self, variables: Any, name: str) -> str:
+    def _text(self, host: str, variables: dict[str, Any], name: str) -> str:
+        """A variable of a host as text, templated with the variables of this host, not of the one that judges."""
         value = variables.get(name)
-        return "" if value is None else str(self._templar.template(value))
+        if value is not None and self._templar.is_template(value):
+            try:
+                value = self._templar.copy_with_new_env(available_variables=variables).template(value)
+            except AnsibleError as error:
+                raise AnsibleActionFail("%s of host %s: %s" % (name, host, error)) from None
+        return "" if value is None else str(value)

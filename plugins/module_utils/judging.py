@@ -37,7 +37,7 @@ def _yaml_file(path: str) -> Any:
     yaml = deps.yaml()
     try:
         with open(path, encoding="utf-8") as stream:
-            return plain(yaml.safe_load(stream))
+            return plain(yaml.load(stream, _loader(yaml)))
     except OSError as error:
         reason = error.strerror or str(error)
     except UnicodeDecodeError:
@@ -50,6 +50,16 @@ def _yaml_file(path: str) -> Any:
         hint="Give a YAML file with settings as in examples/policy.yml.",
         path=path,
     )
+
+
+def _loader(yaml: Any) -> Any:
+    """The safe loader without dates: a wrong one is refused where its setting is read, which can name the setting."""
+    dates = "tag:yaml.org,2002:timestamp"
+    resolvers = {
+        first: [entry for entry in entries if entry[0] != dates]
+        for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    return type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
 
 
 def plain(value: Any) -> Any:

@@ -70,6 +70,9 @@ options:
     description: Whether to print the summary.
     type: bool
     default: true
+attributes:
+  check_mode:
+    details: O(dest) and O(record) are written in C(check_mode) too, since they are the result.
 seealso:
   - module: rdma.k8s.node_info
 """

@@ -66,4 +66,3 @@ def _overlaps(wanted: Any, text: str) -> bool:
         parse_prefix(text)  # raises the error that says what a network looks like
         return False
     return bool(found.length) and found.overlaps(wanted)
-

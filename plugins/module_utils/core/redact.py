@@ -19,10 +19,10 @@ KEPT = 12
 REPLACED = "(removed)"
 
 _OCID = re.compile(r"ocid1\.([a-z0-9_]+)\.([A-Za-z0-9_.-]*[A-Za-z0-9_-])")
-_SECRET = r"pass(?:word|phrase)|secret|token|private[_-]?key|credential|api[_-]?key"
-_SECRET_KEY = re.compile(_SECRET + "|authorized_keys", re.IGNORECASE)
+_WORDS = r"pass(?:word|phrase)|secret|token|private[_-]?key|credential|api[_-]?key"
+_SECRET_KEY = re.compile(_WORDS + "|authorized_keys", re.IGNORECASE)
 _SECRET_IN_TEXT = re.compile(
-    r'("[^"\\]*(?:%s)[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|\[[^\[\]]*\])' % _SECRET,
+    r'("[^"\\]*(?:%s)[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|\[[^\[\]]*\])' % _WORDS,
     re.IGNORECASE,
 )
 
