@@ -46,8 +46,9 @@ def prepare(libraries: tuple[str, ...]) -> list[str]:
         _use(unpack(archive, digest, cache_directory()), libraries)
         return []
     missing = [library for library in libraries if not usable(library)]
-    if missing and _SHA256.fullmatch(digest):
-        cached = os.path.join(cache_directory(), digest)
+    cache = cache_directory()
+    if missing and cache and _SHA256.fullmatch(digest):
+        cached = os.path.join(cache, digest)
         if is_own_directory(cached):
             os.utime(cached)
             _use(cached, libraries)
@@ -84,8 +85,15 @@ def _use(directory: str, libraries: tuple[str, ...]) -> None:
 
 
 def cache_directory() -> str:
-    """The directory of the effective user for unpacked archives; ``HOME`` can be that of another user."""
-    return os.path.join(pwd.getpwuid(os.geteuid()).pw_dir, ".cache", "rdma.k8s")
+    """The directory of the effective user for unpacked archives; ``HOME`` can be that of another user.
+
+    Empty for a user that the system does not know, as in some containers: nothing is kept then.
+    """
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return ""
+    return os.path.join(home, ".cache", "rdma.k8s")
 
 
 def is_own_directory(path: str) -> bool:
@@ -111,6 +119,8 @@ def unpack(archive: str, digest: str, cache: str) -> str:
             "The archive of Python libraries %s has SHA-256 %s, expected %s." % (archive, found, digest),
             hint="Run again; if it stays, look for something that changes files on their way to the node.",
         )
+    if not cache:
+        return _extract(archive, None)
     try:
         os.makedirs(cache, mode=0o700, exist_ok=True)
         os.chmod(cache, 0o700)

@@ -58,7 +58,7 @@ def _ask(root: Root) -> Optional[str]:
         return None
     if answer.returncode:
         words = answer.stderr.decode("utf-8", "replace").split()
-        root.fail(TOOL, " ".join(words) or "exit code %d" % answer.returncode)
+        root.fail(TOOL, " ".join(words)[:200] or "exit code %d" % answer.returncode)
     return answer.stdout.decode("utf-8", "replace")
 
 

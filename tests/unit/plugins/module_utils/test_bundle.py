@@ -192,5 +192,23 @@ def test_the_cache_is_that_of_the_effective_user(monkeypatch: pytest.MonkeyPatch
     assert bundle.cache_directory() == os.path.join(pwd.getpwuid(os.geteuid()).pw_dir, ".cache", "rdma.k8s")
 
 
+def test_a_user_that_the_system_does_not_know_has_no_cache(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setitem(deps.MINIMUM, LIBRARY, "1.2")
+    monkeypatch.setattr(bundle.os, "geteuid", lambda: 2**31 - 7)
+    monkeypatch.setenv("TMPDIR", str(home))
+    monkeypatch.setattr(bundle.tempfile, "tempdir", None)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert bundle.cache_directory() == ""
+    path, digest = archive(home)
+    announce(monkeypatch, digest)
+    assert bundle.prepare((LIBRARY,)) == [LIBRARY]
+    announce(monkeypatch, digest, path)
+    assert bundle.prepare((LIBRARY,)) == []
+    assert Path(str(sys.modules[LIBRARY].__file__)).is_relative_to(home)
+
+
 def test_every_library_has_a_minimum() -> None:
     assert {"pyroute2", "netaddr"} <= set(deps.MINIMUM)
