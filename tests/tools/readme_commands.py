@@ -7,8 +7,8 @@ Beside the sources lies what a reader brings: the tarball of the release, and an
 
 Usage: python tests/tools/readme_commands.py README.md
 
-Each fenced block marked ``shell`` is one script. A line ``<!-- not run: REASON -->`` before a block names why it
-cannot run here. Commands that are a gate of their own (``make test`` and its parts) are not run a second time, but
+Each fenced block marked ``shell`` is one script and must end with exit code 0. A line ``<!-- not run: REASON -->``
+before a block names why it cannot run here; ``<!-- or exit code N: REASON -->`` allows a second end. Commands that are a gate of their own (``make test`` and its parts) are not run a second time, but
 their target must exist. Prints each block's verdict and, last, ``N passed, M failed``.
 """
 
@@ -28,7 +28,8 @@ INVENTORY = (
     "all: {hosts: {this-machine: {ansible_connection: local, ansible_python_interpreter: auto_silent}}}\n"
 )
 GATES = re.compile(r"make (test|unit|vectors|lint|sanity|integration|e2e|lab-up|lab-down|bench|mutation)\b.*")
-BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+?) -->\n+)?^```shell\n(?P<script>.*?)^```$", re.M | re.S)
+NOTE = r"(?:^<!-- (?:not run: (?P<reason>[^\n]+?)|or exit code (?P<code>\d+): [^\n]+?) -->\n+)?"
+BLOCK = re.compile(NOTE + r"^```shell\n(?P<script>.*?)^```$", re.M | re.S)
 
 
 def fresh_copy() -> Path:
@@ -92,7 +93,7 @@ def main(page: str) -> int:
             ).returncode
         except subprocess.TimeoutExpired:
             code = 124
-        good = code == 0 and not lost
+        good = code in (0, int(found["code"] or 0)) and not lost
         passed, failed = passed + good, failed + (not good)
         print(f"--- exit code {code}" + "".join(f", make has no target {name}" for name in lost), flush=True)
     print(f"{passed} passed, {failed} failed")
