@@ -8,8 +8,9 @@ Beside the sources lies what a reader brings: the tarball of the release, and an
 Usage: python tests/tools/readme_commands.py README.md
 
 Each fenced block marked ``shell`` is one script and must end with exit code 0. A line ``<!-- not run: REASON -->``
-before a block names why it cannot run here; ``<!-- or exit code N: REASON -->`` allows a second end. Commands that are a gate of their own (``make test`` and its parts) are not run a second time, but
-their target must exist. Prints each block's verdict and, last, ``N passed, M failed``.
+before a block names why it cannot run here; ``<!-- or exit code N: REASON -->`` allows a second end. Commands that are
+a gate of their own (``make test`` and its parts) are not run a second time, but their target must exist. Prints each
+block's verdict and, last, ``N passed, M failed``.
 """
 
 from __future__ import annotations
