@@ -56,6 +56,10 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
 
 def _view(arguments: Namespace, terminal: Terminal) -> int:
+    if arguments.check is not None:
+        raise RdmaError(
+            "usage", "--view is about a node, not about a check.", hint="Leave out %r." % arguments.check
+        )
     if arguments.node is None:
         raise RdmaError("usage", "--view needs --node NAME.", hint="It prints the view of one node.")
     source = sources.recorded(arguments.snapshots)
@@ -99,7 +103,7 @@ def _about(terminal: Terminal, check: Optional[Check], custom: Optional[CustomCh
         reads, scope = ["the view of the node (explain --view)"], "one node by itself"
     else:
         return
-    terminal.lines(terminal.paint("strong", "%s  %s" % (info.id, info.title)))
+    terminal.title("%s  %s" % (info.id, info.title))
     terminal.lines("")
     terminal.pairs(
         [
@@ -141,8 +145,8 @@ def _spread(terminal: Terminal, findings: Sequence[model.Finding]) -> None:
     for status in VERDICTS:
         names = [finding.node for finding in findings if verdict(finding) == status]
         if names:
-            label = terminal.paint(status, status.ljust(8))
-            terminal.paragraph("%d: %s" % (len(names), fold(names)), indent=" " * 10, first="  %s" % label)
+            text = "%d: %s" % (len(names), fold(names))
+            terminal.paragraph(text, indent=" " * 10, first="  " + status.ljust(8), colour=status)
     terminal.lines("", "  With --node NAME this shows how the verdict on that node came about.")
 
 

@@ -387,7 +387,7 @@ def _summary(terminal: Terminal, wanted: Wanted, reports: Reports) -> None:
         who = "%s of %s" % (flat(nic), _nodes(names)) if nic else _nodes(names)
         terminal.lines("")
         terminal.paragraph(
-            "%s: %s" % (who, reason), indent=" " * 10, first=_label(terminal, "unknown", "LEFT OUT")
+            "%s: %s" % (who, reason), indent=" " * 10, first=_label("LEFT OUT"), colour="unknown"
         )
 
 
@@ -399,7 +399,7 @@ def _network_summary(terminal: Terminal, wanted: Wanted, net: Network, report: R
         head += ": %s, %s" % (count(len(net.nodes), "node"), count(report.plan.count, "child", "children"))
         if report.plan.errors:
             head += ", %s without" % count(len(report.plan.errors), "NIC")
-    terminal.paragraph(terminal.paint("strong", head), indent="")
+    terminal.paragraph(head, indent="", colour="strong")
     for entry in report.capacity:
         length = "no range holds them" if entry.length is None else "a /%d holds them" % entry.length
         terminal.paragraph(
@@ -410,7 +410,7 @@ def _network_summary(terminal: Terminal, wanted: Wanted, net: Network, report: R
         terminal.paragraph("Rule of each child: %d: from CHILD lookup TABLE" % RULE_PRIORITY)
     for problem in report.problems:
         terminal.lines("")
-        terminal.paragraph(problem.message, indent=" " * 10, first=_label(terminal, "fail", "CONFLICT"))
+        terminal.paragraph(problem.message, indent=" " * 10, first=_label("CONFLICT"), colour="fail")
         if problem.nodes and not wanted.subnet_only:
             terminal.paragraph(_nodes([flat(name) for name in problem.nodes]), indent=" " * 10)
         if problem.hint:
@@ -422,11 +422,11 @@ def _network_summary(terminal: Terminal, wanted: Wanted, net: Network, report: R
         free = ", ".join(map(str, proposal.ranges)) or "none found"
         terminal.lines("")
         text = "%s, each holds %s of every node" % (free, count(proposal.nics, "NIC"))
-        terminal.paragraph(text, indent=" " * 10, first=_label(terminal, "pass", "FREE"))
+        terminal.paragraph(text, indent=" " * 10, first=_label("FREE"), colour="pass")
 
 
-def _label(terminal: Terminal, colour: str, text: str) -> str:
-    return terminal.paint(colour, text.ljust(10))
+def _label(text: str) -> str:
+    return text.ljust(10)
 
 
 def _nodes(names: Sequence[str]) -> str:

@@ -76,10 +76,18 @@ class Terminal:
 
     def heading(self, text: str) -> None:
         """An empty line and a title."""
-        self.lines("", self.paint("strong", text))
+        self.lines("")
+        self.title(text)
 
-    def paragraph(self, text: str, indent: str = "  ", first: str = "") -> None:
-        """Text broken into lines that fit. ``first`` stands before the first line instead of the indent."""
+    def title(self, text: str) -> None:
+        """A line in strong letters."""
+        self.lines(self.paint("strong", flat(text)))
+
+    def paragraph(self, text: str, indent: str = "  ", first: str = "", colour: str = "") -> None:
+        """Text broken into lines that fit. ``first`` stands before the first line instead of the indent.
+
+        :param colour: of ``first`` when it is given, else of all lines; see :meth:`paint`.
+        """
         wrapped = textwrap.wrap(
             flat(text),
             self.width,
@@ -87,7 +95,10 @@ class Terminal:
             subsequent_indent=indent,
             break_on_hyphens=False,
         )
-        self.lines(*wrapped)
+        if first and wrapped:
+            self.lines(self.paint(colour, first) + wrapped[0][len(first) :], *wrapped[1:])
+        else:
+            self.lines(*[self.paint(colour, line) for line in wrapped])
 
     def pairs(self, pairs: Iterable[tuple[str, str]], indent: str = "  ") -> None:
         """Label and text, the texts below each other."""

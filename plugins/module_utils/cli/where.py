@@ -71,7 +71,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     if arguments.format == "json":
         _print_json(terminal, {"node": places[0].node.name, "nics": [_place_json(place) for place in places]})
     elif "/" in what and len(places) == 1:
-        terminal.lines(terminal.paint("strong", "%s on %s" % (places[0].nic.name, places[0].node.name)), "")
+        terminal.title("%s on %s" % (places[0].nic.name, places[0].node.name))
+        terminal.lines("")
         terminal.pairs(_place_pairs(places[0]))
     else:
         _print_node(terminal, places)
@@ -189,7 +190,7 @@ def _print_matches(
         terminal.paragraph("%s has %s:" % (address, count(len(matches), "use")), indent="")
     for match in matches:
         sentence = _match_sentence(address, match)
-        terminal.paragraph(sentence, indent="", first=terminal.paint("strong", ""))
+        terminal.paragraph(sentence, indent="")
         terminal.lines("")
         terminal.pairs(_place_pairs(match.place) if match.place is not None else _node_pairs(match.node))
         if match is not matches[-1]:
@@ -275,7 +276,8 @@ def _names(place: Place) -> list[str]:
 
 
 def _print_node(terminal: Terminal, places: Sequence[Place]) -> None:
-    terminal.lines(terminal.paint("strong", places[0].node.name), "")
+    terminal.title(places[0].node.name)
+    terminal.lines("")
     terminal.pairs(_node_pairs(places[0].node))
     terminal.lines("")
     terminal.table(

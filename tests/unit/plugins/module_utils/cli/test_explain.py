@@ -229,6 +229,7 @@ def test_the_view(run, recorded):
         (["quux"], "There is no check 'quux'. 'rdma-k8s checks' lists the catalogue"),
         ([], "Which check?"),
         (["--view"], "--view needs --node NAME."),
+        (["RANGE-013", "--view", "--node", "n1"], "--view is about a node, not about a check."),
         (["--view", "--node", "gone"], "The node gone gave no snapshot"),
         (["--view", "--node", "n9"], "There is no node 'n9'"),
         (["RDMA-RANGE-013", "--node", "n-ood"], "did you mean n-odd?"),

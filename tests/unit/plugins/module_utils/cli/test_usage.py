@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 
@@ -95,34 +97,50 @@ def test_ansible_is_not_imported(command, recorded, tmp_path):
     assert done.stdout.decode().splitlines()[-1] == "[]"
 
 
+def on_a_terminal(command, argv: list[str], variables: dict[str, str]) -> str:
+    """What a command writes to a terminal of 80 columns."""
+    words, environment = command
+    leader, follower = pty.openpty()
+    env = {**environment, "TERM": "xterm", "COLUMNS": "80", **variables}
+    child = subprocess.Popen([*words, *argv], stdout=follower, stderr=subprocess.PIPE, env=env)
+    os.close(follower)
+    pieces = []
+    with contextlib.suppress(OSError):  # the other end was closed
+        for piece in iter(lambda: os.read(leader, 4096), b""):
+            pieces.append(piece)
+    os.close(leader)
+    assert child.communicate()[1] == b""
+    assert child.returncode == 0
+    return b"".join(pieces).decode()
+
+
 @pytest.mark.parametrize(
     ("variables", "coloured"),
     [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
 )
 def test_colours_on_a_terminal(command, recorded, variables, coloured):
-    words, environment = command
-    leader, follower = pty.openpty()
-    env = {**environment, "TERM": "xterm", "COLUMNS": "60", **variables}
-    child = subprocess.Popen(
-        [*words, "report", str(recorded)], stdout=follower, stderr=subprocess.PIPE, env=env
-    )
-    os.close(follower)
-    pieces = []
-    while True:
-        try:
-            piece = os.read(leader, 4096)
-        except OSError:  # the other end was closed
-            break
-        if not piece:
-            break
-        pieces.append(piece)
-    os.close(leader)
-    assert child.communicate()[1] == b""
-    assert child.returncode == 0
-    text = b"".join(pieces).decode()
+    text = on_a_terminal(command, ["report", str(recorded)], variables)
     assert ("\x1b[31m" in text) == coloured
-    if not coloured:
-        assert max(len(line) for line in text.splitlines()) <= 60
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["report", "{}"],
+        ["plan", "{}", "--summary"],
+        ["explain", "RANGE-012", "--snapshots", "{}"],
+        ["explain", "RANGE-012", "--node", "n0", "--snapshots", "{}"],
+        ["where", "10.209.237.20", "--snapshots", "{}"],
+        ["checks"],
+    ],
+)
+def test_colours_change_nothing_else(command, recorded, argv):
+    words = [word.replace("{}", str(recorded)) for word in argv]
+    plain = on_a_terminal(command, words, {"NO_COLOR": "1"})
+    coloured = on_a_terminal(command, words, {})
+    assert re.sub("\x1b\\[[0-9]*m", "", coloured) == plain
+    assert "\ufffd" not in plain
+    assert max(len(line) for line in plain.splitlines()) <= 80
 
 
 def test_the_reader_goes_away(command, recorded):
@@ -200,6 +218,32 @@ def test_text_that_the_output_cannot_show(run, command, recorded, tmp_path):
         assert (done.returncode, done.stderr) == (0, b"")
     for name in ("json", "junit", "markdown", "html", "textfile"):
         assert run("report", tmp_path, "--format", name).good()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["report", "{}"],
+        ["where", "{name}", "--snapshots", "{}"],
+        ["where", "{name}/rdma0", "--snapshots", "{}"],
+        ["where", "10.140.77.20", "--snapshots", "{}"],
+        ["explain", "NODE-017", "--node", "{name}", "--snapshots", "{}"],
+        ["explain", "RANGE-012", "--node", "{name}", "--snapshots", "{}"],
+        ["explain", "NODE-017", "--snapshots", "{}"],
+        ["plan", "{}"],
+        ["diff", "{}", "{}"],
+        ["where", "\x1b[2J", "--snapshots", "{}"],
+    ],
+)
+def test_names_cannot_control_a_terminal(run, recorded, tmp_path, argv):
+    name = "evil\x1b[2J\u202e\n"
+    snapshot = json.loads((recorded / "n1.json").read_text())
+    (tmp_path / "x.json").write_text(json.dumps({**snapshot, "name": name, "inventory": {"network": name}}))
+    result = run(*[word.replace("{name}", name).replace("{}", str(tmp_path)) for word in argv])
+    assert result.code in (0, 2)
+    text = result.out + result.err
+    assert [mark for mark in ("\x1b", "\u202e") if mark in text] == []
+    assert max(map(len, text.splitlines())) <= 100 or result.code == 2
 
 
 def test_a_table_leaves_out_empty_columns_and_fits():
