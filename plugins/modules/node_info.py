@@ -77,10 +77,153 @@ RETURN = r"""
 snapshot:
   description:
     - The snapshot. Fields with their default value are left out.
-    - A field that is not there or null was not gathered or could not be read; an empty list means that there is
+    - A field that is V(none) or left out was not gathered or could not be read. An empty list means that there is
       nothing.
+    - With O(layout=compact) a list of objects is a table with the keys C(columns) and C(rows).
   returned: success
   type: dict
+  contains:
+    schema_version:
+      description: Version of the form of the snapshot.
+      type: int
+      returned: always
+      sample: 1
+    name:
+      description: Name of the node.
+      type: str
+      returned: always
+      sample: gpu-001
+    collected_at:
+      description: When it was read, in UTC.
+      type: str
+      returned: always
+      sample: '2026-03-02T09:00:00Z'
+    subsets:
+      description: What was read.
+      type: list
+      elements: str
+      returned: always
+      sample: [kernel, rdma, links, routes, pci, oca, imds, firewall]
+    collector:
+      description: Versions of the collection, of Python and of pyroute2, and how long it took in milliseconds.
+      type: dict
+      returned: always
+      sample: {version: 0.1.0, python: 3.10.12, pyroute2: 0.9.7, duration_ms: 84}
+    host:
+      description: Names and versions of the machine, its last boot in seconds since the epoch.
+      type: dict
+      returned: always
+      sample: {hostname: gpu-001, kernel: 6.8.0-1035-oracle, architecture: x86_64, os: ubuntu, os_version: '22.04'}
+    errors:
+      description: Reads that failed.
+      type: list
+      elements: dict
+      returned: when there are some
+      sample: [{source: rdma-netlink, reason: ib_core is not loaded}]
+    rdma:
+      description: Mode of the RDMA subsystem by RDMA netlink, and the text of the parameter file of C(ib_core).
+      type: dict
+      returned: when known
+      sample: {netns_mode: shared, netns_parameter: 'Y', copy_on_fork: true}
+    module_options:
+      description: Settings of options of C(ib_core) in files and on the kernel command line; the last one wins.
+      type: list
+      elements: dict
+      returned: when the subset V(kernel) is read
+      sample: [{source: /etc/modprobe.d/rdma.conf, option: netns_mode, value: '1', line: 1, modified: 1772000000}]
+    modules:
+      description: Kernel modules of interest that are there, with V(live), V(loading), V(unloading) or V(builtin).
+      type: dict
+      returned: when the subset V(kernel) is read
+      sample: {ib_core: live, mlx5_core: live, mlx5_ib: live}
+    char_devices:
+      description: Files of C(/dev/infiniband) that belong to no single device.
+      type: list
+      elements: str
+      returned: when the subset V(rdma) is read
+      sample: [rdma_cm]
+    pci:
+      description:
+        - Network functions as a text of address, identifier, class, driver and NUMA node.
+        - Then V(vf-of) and the address of the physical function, or V(vfs) and the number of virtual ones.
+      type: list
+      elements: str
+      returned: when the subset V(pci) is read
+      sample: ['0000:0c:00.0 15b3:1021 0200 mlx5_core 0']
+    links:
+      description: Network interfaces, without the ends of veth pairs and other virtual ones that hold no address.
+      type: list
+      elements: dict
+      returned: when the subset V(links) is read
+      sample:
+        - name: rdma0
+          mac: b8:3f:d2:0d:13:00
+          mtu: 4220
+          state: up
+          pci: '0000:0c:00.0'
+          addresses: [10.224.13.19/12]
+          arp: 1 2 0 2
+    arp_all:
+      description: The ARP settings of all interfaces in the order ignore, announce, filter, rp_filter.
+      type: str
+      returned: when the subset V(links) is read
+      sample: 0 0 0 2
+    devices:
+      description: RDMA devices with their ports and GID tables.
+      type: list
+      elements: dict
+      returned: when the subset V(rdma) is read
+      sample:
+        - name: mlx5_0
+          pci: '0000:0c:00.0'
+          guid: b83fd203000d1300
+          firmware: 28.43.2566
+          board: MT_0000000838
+          uverbs: uverbs0
+          ports:
+            - state: ACTIVE
+              phys_state: LinkUp
+              link_layer: Ethernet
+              rate: 400 Gb/sec (4X NDR)
+              netdev: rdma0
+              gids: ['2v1,3v2 10.224.13.19']
+    routes:
+      description: Unicast routes of all tables and both families in the words of iproute2.
+      type: list
+      elements: str
+      returned: when the subset V(routes) is read
+      sample: ['10.224.0.0/12 dev rdma0 src 10.224.13.19']
+    rules:
+      description: Policy rules of both families in the words of iproute2.
+      type: list
+      elements: str
+      returned: when the subset V(routes) is read
+      sample: ['32000: from 10.208.13.19 lookup 100']
+    namespaces:
+      description: Names of the network namespaces in C(/run/netns).
+      type: list
+      elements: str
+      returned: when the subset V(links) is read
+      sample: [cni-6a1f]
+    imds:
+      description: Documents of the metadata service, reduced to the fields in use, identifiers shortened.
+      type: dict
+      returned: when the subset V(imds) is read
+      sample:
+        instance: {shape: BM.GPU.H100.8}
+        host: {rdmaFabricData: {ipv6: false, planes: 1}}
+        vnics: [{privateIp: 10.140.77.19, subnetCidrBlock: 10.140.64.0/19}]
+    oca:
+      description: Files of the Oracle Cloud Agent as text without white space; empty for a missing file.
+      type: dict
+      returned: when the subset V(oca) is read
+      sample: {directory: present, rdma_network: '', rdma_features_enable: '{}', agent_version: 1.52.0-23}
+    firewall:
+      description: Packet filter rules and policies of nftables that decide about UDP port 4791.
+      type: list
+      elements: dict
+      returned: when the subset V(firewall) is read
+      sample: [{family: inet, table: filter, chain: input, hook: input, verdict: drop, text: policy drop}]
 """
 
 from ansible.module_utils.basic import AnsibleModule
