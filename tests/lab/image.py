@@ -107,6 +107,11 @@ DISK_SIZE = 1500 << 20
 FREE_SPACE = 3 << 30
 """Bytes that must be free before a build begins."""
 KEEP_IMAGES = 2
+SHORTEST_BASE = 3
+"""Parts that the path of a cache has at least, the root directory included."""
+MOUNTS = pathlib.Path("/proc/self/mountinfo")
+MARK = "rdma-k8s-lab.cache"
+"""A file that says that a directory is a cache of this program, so that no other directory is taken for one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,20 +155,25 @@ def guest_files() -> dict[str, bytes]:
     return files
 
 
-def remove_tree(path: pathlib.Path) -> None:
-    """Delete a directory, unless something is mounted inside it (then deleting would reach other file systems)."""
-    if not path.exists():
+def remove_tree(path: pathlib.Path, below: pathlib.Path) -> None:
+    """Delete a directory that lies inside the directory ``below``; refuse everything that could reach further.
+
+    Deleting as root forgives nothing, so the path must be strictly inside ``below`` after all links are followed, must
+    not go through ``..``, must not be a link itself, and nothing may be mounted in it.
+    """
+    base = below.resolve()
+    real = path.parent.resolve() / path.name
+    if len(base.parts) < SHORTEST_BASE or ".." in path.parts or base not in real.parents or path.is_symlink():
+        raise LabError("outside", f"{path} is not a directory inside {base}, so it is not removed.")
+    if not real.exists():
         return
-    mounts = [
-        line.split()[4]
-        for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    ]
-    inside = [mount for mount in mounts if mount.startswith(f"{path.resolve()}/")]
+    mounts = [line.split()[4] for line in MOUNTS.read_text(encoding="utf-8").splitlines()]
+    inside = [mount for mount in mounts if mount == str(real) or mount.startswith(f"{real}/")]
     if inside:
         raise LabError(
             "mounted", f"{path} cannot be removed: {inside[0]} is mounted there; unmount it first."
         )
-    shutil.rmtree(path)
+    shutil.rmtree(real)
 
 
 class Cache:
@@ -174,12 +184,25 @@ class Cache:
         self.progress = progress
         self.log = path / "log" / "build.log"
 
+    def claim(self) -> None:
+        """Make the cache directory; refuse one with other things in it, because a cache is cleaned."""
+        if len(self.path.resolve().parts) < SHORTEST_BASE:
+            raise LabError(
+                "cache_foreign",
+                f"{self.path} cannot be the lab's cache; set RDMA_LAB_CACHE to one of its own.",
+            )
+        if self.path.exists() and not (self.path / MARK).exists() and any(self.path.iterdir()):
+            reason = f"{self.path} has other things in it; set RDMA_LAB_CACHE to a directory of its own."
+            raise LabError("cache_foreign", reason)
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / MARK).touch()
+
     # --- small things -------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def locked(self) -> collections.abc.Iterator[None]:
         """Hold the lock of the cache, so that two builds never meet."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.claim()
         with (self.path / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -192,11 +215,11 @@ class Cache:
     def building(self, name: str) -> collections.abc.Iterator[pathlib.Path]:
         """A directory to fill; it gets its final ``name`` only when everything went well."""
         unfinished = self.path / f"{name}.unfinished"
-        remove_tree(unfinished)
+        remove_tree(unfinished, self.path)
         unfinished.mkdir(parents=True)
         yield unfinished
         final = self.path / name
-        remove_tree(final)
+        remove_tree(final, self.path)
         unfinished.rename(final)
 
     def read_json(self, name: str) -> dict:
@@ -293,7 +316,7 @@ class Cache:
                 "disk_full", f"{self.path} has {free >> 20} MB free; a build needs {FREE_SPACE >> 20} MB."
             )
         for old in self.path.glob("*.unfinished"):
-            remove_tree(old) if old.is_dir() else old.unlink()
+            remove_tree(old, self.path) if old.is_dir() else old.unlink()
         packages.ensure_tools(packages.BUILD_TOOLS, self.log, progress)
         public_key = self.ensure_key()
         abi = known.get("abi") or packages.detect_kernel(self.log, progress, fresh)
@@ -407,7 +430,7 @@ class Cache:
         options = ["-q", "-F", "-t", "ext4", "-O", "^has_journal,^metadata_csum", "-m", "0", "-d", str(tree)]
         run_logged(["mke2fs", *options, str(raw)], self.log, env=packages.environment())
         raw.chmod(0o444)
-        remove_tree(tree)
+        remove_tree(tree, self.path)
 
     def _copy_modules(self, kernel_tree: pathlib.Path, tree: pathlib.Path, abi: str) -> dict[str, list[str]]:
         """Copy the wanted modules into the root file system, decompressed (that costs time in the guest)."""
@@ -458,11 +481,11 @@ class Cache:
         images = sorted(self.path.glob("image-*"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in images[KEEP_IMAGES:]:
             if path.name not in in_use:
-                remove_tree(path)
+                remove_tree(path, self.path)
         left = {path.name.removeprefix("image-") for path in self.path.glob("image-*")}
         for path in self.path.glob("warm-*"):
             if path.name.split("-")[1] not in left:
-                remove_tree(path)
+                remove_tree(path, self.path)
         current = {
             f"root-{self.root_key(known['suite'])}",
             f"kernel-{known['abi']}",
@@ -471,7 +494,7 @@ class Cache:
         for pattern in ("root-*", "kernel-*", "driver-*"):
             for path in self.path.glob(pattern):
                 if path.name not in current:
-                    remove_tree(path)
+                    remove_tree(path, self.path)
 
 
 def image_in_use(state: pathlib.Path) -> str:

@@ -196,6 +196,7 @@ class Lab:
     ) -> State:
         """Start the lab: from a saved state, which is made when there is none, or with ``cold`` by a real boot."""
         qemu.check_host()
+        self.cache.claim()
         self.directory.mkdir(parents=True, exist_ok=True)
         with (self.directory / "lock").open("w") as lock:
             try:
@@ -336,7 +337,7 @@ class Lab:
         with self.progress.step(
             f"first start of this kind of lab: booting {state.spec.nodes} node(s) to save their state"
         ):
-            remove_tree(saved)
+            remove_tree(saved, self.cache.path)
             self._start(dataclasses.replace(state, warm=False), image, None)
             self.wait(quiet=True)
             for node in state.nodes():

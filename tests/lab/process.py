@@ -87,7 +87,7 @@ class Qmp:
             raise
         finally:
             os.close(handle)
-        self._file = self._socket.makefile("rw", encoding="utf-8")
+        self._file = self._socket.makefile("r", encoding="utf-8")
         self._file.readline()
         self.command("qmp_capabilities")
 
@@ -104,8 +104,7 @@ class Qmp:
 
     def command(self, execute: str, **arguments: object):
         """Send one command and return its answer; events in between are left aside."""
-        self._file.write(json.dumps({"execute": execute, "arguments": arguments}) + "\n")
-        self._file.flush()
+        self._socket.sendall(json.dumps({"execute": execute, "arguments": arguments}).encode() + b"\n")
         while line := self._file.readline():
             answer = json.loads(line)
             if "return" in answer:
