@@ -144,7 +144,10 @@ def test_a_long_cache_path_gives_up_the_shared_connection(tmp_path: pathlib.Path
 def test_down_ends_what_runs_and_forgets(this: lab.Lab) -> None:
     put_state(this)
     name = qemu.process_name("one", 2)
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name])
+    script = "import time; print('up', flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", script, name], stdout=subprocess.PIPE)
+    assert child.stdout
+    child.stdout.readline()  # until then its command line can still be this program's
     try:
         (this.directory / "node2.pid").write_text(str(child.pid))
         (this.directory / "node2.console").write_text("kept")
@@ -155,6 +158,7 @@ def test_down_ends_what_runs_and_forgets(this: lab.Lab) -> None:
     finally:
         child.kill()
         child.wait()
+        child.stdout.close()
 
 
 @pytest.fixture
