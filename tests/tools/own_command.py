@@ -23,4 +23,4 @@ def command_line() -> tuple[list[str], dict[str, str]]:
     if not link.is_symlink():
         link.symlink_to(Path("..", "..", "plugins", "module_utils"))
     env = {**os.environ, "PYTHONPATH": str(folder), "LC_ALL": "C.UTF-8"}
-    return [sys.executable, "-m", "rdma_k8s.cli"], env
+    return [sys.executable, "-m", "rdma_k8s.cli.main"], env

@@ -52,7 +52,7 @@ def _run(argv: Sequence[str]) -> int:
     if arguments is None:  # help or version was printed
         terminal.flush()
         return 0
-    command = importlib.import_module("..%s" % arguments.command, __name__)
+    command = importlib.import_module("." + arguments.command, __package__)
     code: int = command.run(arguments, terminal)
     terminal.flush()
     return code
@@ -72,3 +72,7 @@ def _say(sentence: str) -> None:
     with contextlib.suppress(OSError, AttributeError):  # nobody is there to be told
         sys.stderr.write("rdma-k8s: %s\n" % flat(sentence))
         sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

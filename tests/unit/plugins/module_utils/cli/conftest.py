@@ -76,7 +76,7 @@ def command(package: Path) -> tuple[list[str], dict[str, str]]:
     """The words and the environment that start the command as a program, without Ansible's import machinery."""
     keep = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "LC_ALL")}
     environment = {**keep, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
-    return [sys.executable, "-m", "rdma_k8s.cli"], environment
+    return [sys.executable, "-m", "rdma_k8s.cli.main"], environment
 
 
 @pytest.fixture
