@@ -26,10 +26,8 @@ def policy_from(path: Optional[str] = None, settings: Optional[Mapping[str, Any]
     :raises RdmaError: ``policy_unreadable``, or what :meth:`Policy.from_dict` raises.
     """
     document: Any = _yaml_file(path) if path else {}
-    if settings:
-        if not isinstance(document, dict):
-            document = {}
-        document = {**document, **plain(settings)}
+    if settings and isinstance(document or {}, dict):  # a file with something else is refused as it is
+        document = {**(document or {}), **plain(settings)}
     return Policy.from_dict(document)
 
 

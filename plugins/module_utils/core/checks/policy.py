@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import date
 from functools import cached_property
 from typing import Any, Optional
 
@@ -175,8 +176,13 @@ def _network(where: str, text: str) -> None:
 
 def _date(where: str, text: str) -> None:
     parts = text.split("-")
-    plain = [len(part) for part in parts] == [4, 2, 2] and all(
-        part.isascii() and part.isdigit() for part in parts
-    )
-    if not plain or not (1 <= int(parts[1]) <= 12 and 1 <= int(parts[2]) <= 31):
+    try:
+        known = (
+            [len(part) for part in parts] == [4, 2, 2]
+            and all(part.isascii() and part.isdigit() for part in parts)
+            and bool(date(*map(int, parts)))
+        )
+    except ValueError:
+        known = False
+    if not known:
         raise RdmaError("policy_value", "%s must be a date YYYY-MM-DD, found %r." % (where, text))
