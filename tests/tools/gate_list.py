@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+import chromium
 import interpreters
 import tree
 from gate_model import Gate, Job, Outcome, Skip, missing, read_counts, read_junit, verdict
@@ -21,6 +22,7 @@ CORE_COVERAGE = 95
 INSTALL = tree.BUILD / "install"
 RESULTS = tree.BUILD / "test"
 UNIT_PYTHONS = ("3.9", "3.13")
+PLUGIN_TESTS = "tests/unit/plugins/"
 ISOLATED = frozenset({"ansible-test"})
 
 
@@ -191,7 +193,9 @@ def units_on(version: str) -> Gate:
         results = tree.COPY / "tests" / "output" / "junit"
         for old in results.glob(f"python{version}-*.xml"):
             old.unlink()
-        code = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2")[0]
+        code = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2", PLUGIN_TESTS)[
+            0
+        ]
         outcome = Outcome()
         for path in sorted(results.glob(f"python{version}-*.xml")):
             outcome.add(read_junit(path))
@@ -312,6 +316,33 @@ def readme(job: Job) -> Outcome:
     return outcome
 
 
+def browser(job: Job) -> Outcome:
+    """Use the HTML report in a real browser, from a file."""
+    program = chromium.get(job)
+    if program is None:
+        return Outcome(skips=[Skip("this machine has no Chromium, and this user cannot install it")])
+    code = job.run(sys.executable, "tests/tools/make_venv.py", "browser", cwd=tree.ROOT)[0]
+    if code:
+        return verdict(code, "the environment of the browser tests could not be made")
+    junit = RESULTS / "browser.xml"
+    junit.unlink(missing_ok=True)
+    python = tree.BUILD / "venv-browser" / "bin" / "python"
+    env = {
+        **tree.environment(),
+        "RDMA_K8S_CHROMIUM": program,
+        "RDMA_K8S_SCREENSHOTS": str(RESULTS / "screenshots"),
+    }
+    cache = f"cache_dir={tree.BUILD / 'cache' / 'browser'}"
+    words = (python, "-m", "pytest", "-q", "-rP", "-o", cache, "--junit-xml", junit, "tests/browser")
+    code = job.run(*words, env=env)[0]
+    outcome = read_junit(junit)
+    if not outcome.passed + outcome.failed:
+        outcome.broken.append("no test ran in the browser")
+    elif code not in (0, 1):
+        outcome.broken.append(f"pytest ended with exit code {code}")
+    return outcome
+
+
 # --- speed and nodes ----------------------------------------------------------------------------------------
 
 
@@ -366,6 +397,7 @@ GATES: list[Gate] = [
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
     Gate("next-leg", "unit tests on the newest ansible-core and Python", next_leg),
     Gate("readme", "the commands of the README", readme, after=("install",)),
+    Gate("browser", "the HTML report in a real browser", browser, alone=True),
     Gate("bench-gate", "CPU ratio and number of module tasks", bench_gate, alone=True),
     Gate("molecule", "scenarios on nodes of the lab", molecule, alone=True),
 ]
