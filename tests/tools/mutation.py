@@ -329,7 +329,9 @@ def main(argv: list[str]) -> int:
     result = {**counts, "files": files, "survivors": [mutant.name for mutant in left]}
     (RESULTS / "result.json").write_text(json.dumps(result, indent=1) + "\n")
     print(", ".join(f"{value} {name}" for name, value in counts.items()))
-    return 1 if left or gone else 0
+    if not tried:
+        print("no mutant was tried: the time was over before")
+    return 1 if left or gone or not tried else 0
 
 
 if __name__ == "__main__":
