@@ -219,8 +219,14 @@ def main() -> None:
             first = report["problems"][0]
             raise RdmaError(
                 first["code"],
-                "The child range %s has %d problems; the first: %s"
-                % (params["child_range"], len(report["problems"]), first["message"]),
+                "The child range %s has %s: %s"
+                % (
+                    params["child_range"],
+                    "a problem"
+                    if len(report["problems"]) == 1
+                    else "problems (%d), the first" % len(report["problems"]),
+                    first["message"],
+                ),
                 hint=first["hint"],
                 **report,
             )
