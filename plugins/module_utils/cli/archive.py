@@ -119,7 +119,7 @@ def unpack(path: str, content: bytes) -> Bundle:
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise RdmaError("bundle_damaged", "%s holds no manifest of a bundle." % path, hint=_HINT, path=path)
     version = manifest.get("schema_version")
-    if type(version) is not int or version > SCHEMA_VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or version > SCHEMA_VERSION:
         raise RdmaError(
             "bundle_newer_schema",
             "%s has schema version %s; this release reads up to version %d."

@@ -11,8 +11,8 @@ from argparse import Namespace
 from fnmatch import fnmatchcase
 
 from ..core import codec
-from ..core.checks import judge  # noqa: F401 (importing it registers all areas)
-from ..core.checks.registry import CATALOGUE
+from ..core.checks.judge import selected
+from ..core.checks.policy import Policy
 from ..core.errors import RdmaError
 from .near import did_you_mean
 from .terminal import Terminal
@@ -21,11 +21,13 @@ from .terminal import Terminal
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0."""
     pattern = arguments.pattern or "*"
-    chosen = [CATALOGUE[check] for check in sorted(CATALOGUE) if fnmatchcase(check, pattern)]
+    catalogue = selected(Policy())
+    chosen = [check for check in catalogue if fnmatchcase(check.info.id, pattern)]
     if not chosen:
         raise RdmaError(
             "check_unknown",
-            "No check has an id like %r%s" % (pattern, did_you_mean(pattern, CATALOGUE)),
+            "No check has an id like %r%s"
+            % (pattern, did_you_mean(pattern, [check.info.id for check in catalogue])),
             hint="Ids look like RDMA-NODE-001; '*' stands for any text.",
         )
     if arguments.format == "json":

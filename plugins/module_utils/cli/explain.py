@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Optional
 
 from ..core import finding as model
-from ..core.checks import judge  # noqa: F401 (importing it registers all areas)
 from ..core.checks.context import Node
+from ..core.checks.judge import selected
 from ..core.checks.policy import CustomCheck, Policy
-from ..core.checks.registry import CATALOGUE, Check
+from ..core.checks.registry import Check
 from ..core.errors import RdmaError
 from ..core.report.digest import VERDICTS, verdict
 from ..core.report.wording import fold
@@ -76,13 +76,14 @@ def _view(arguments: Namespace, terminal: Terminal) -> int:
 
 def _find(name: str, policy: Policy) -> tuple[Optional[Check], Optional[CustomCheck]]:
     """The check of the catalogue, or the own check of the policy, with this id."""
+    catalogue = {check.info.id: check for check in selected(Policy())}
     wanted = "RDMA-" + name.upper().removeprefix("RDMA-")
-    if wanted in CATALOGUE:
-        return CATALOGUE[wanted], None
+    if wanted in catalogue:
+        return catalogue[wanted], None
     for custom in policy.checks:
         if name == custom.id:
             return None, custom
-    known = [*CATALOGUE, *[custom.id for custom in policy.checks]]
+    known = [*catalogue, *[custom.id for custom in policy.checks]]
     raise RdmaError(
         "check_unknown",
         "There is no check %r%s" % (name, did_you_mean(name, known)),

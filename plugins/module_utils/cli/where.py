@@ -245,7 +245,7 @@ def _vacancy_sentence(vacancy: Vacancy) -> str:
 
 
 def _named(what: str, nodes: Sequence[Any], fleet: Fleet) -> list[Place]:
-    name, _, nic = (what, "", "") if what in {node.name for node in nodes} else what.partition("/")
+    name, _slash, nic = (what, "", "") if what in {node.name for node in nodes} else what.partition("/")
     entry = sources.node_named(name, nodes)
     if entry.snapshot is None:
         raise RdmaError("node_silent", "The node %s gave no snapshot: %s" % (name, entry.reason), node=name)
