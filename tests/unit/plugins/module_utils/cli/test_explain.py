@@ -152,7 +152,7 @@ def test_every_check_can_be_explained(run, recorded, check):
     """The verdict is that of the report, the values of what the check reads are shown, and it fits a terminal."""
     document = json.loads(run("report", recorded, "--only", check, "--format", "json").good())
     verdicts = {finding["node"]: finding["status"] for finding in document["findings"]}
-    for node in ("n1", "hpc", "ib", "v6", "gone"):
+    for node in ("n1", "v6", "gone"):
         out = run("explain", check, "--node", node, "--snapshots", recorded).good()
         if CATALOGUE[check].scope == "run":
             assert "Verdict on the whole fleet: %s" % verdicts["(fleet)"] in out
