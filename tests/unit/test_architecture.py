@@ -128,7 +128,6 @@ IMPURE = frozenset(
         "socket",
         "ssl",
         "subprocess",
-        "sys",
         "tempfile",
         "threading",
         "time",
@@ -142,20 +141,13 @@ CLOCKS = frozenset(["now", "utcnow", "today", "fromtimestamp"])
 
 def core_is_pure(files: Files) -> list[str]:
     """The core has no I/O, no clock, no environment, no ansible, and knows none of the other rooms."""
+    allowed = (CORE.rstrip("/"), UTILS + "deps")
     found = []
     for path, module in python_files(files, CORE):
         for name in sorted(imports(path, module)):
             top = name.split(".")[0]
-            inside = name.startswith("plugins/")
-            if (
-                top in IMPURE
-                or top.startswith("ansible")
-                or (
-                    inside
-                    and not name.startswith((CORE.rstrip("/"), UTILS + "deps"))
-                    and name != UTILS.rstrip("/")
-                )
-            ):
+            other_room = name.startswith(UTILS) and not name.startswith(allowed)
+            if top in IMPURE or top.startswith("ansible") or other_room:
                 found.append(f"{path} imports {name}")
         for node in ast.walk(module):
             if isinstance(node, ast.Call):
@@ -163,6 +155,18 @@ def core_is_pure(files: Files) -> list[str]:
                     found.append(f"{path}:{node.lineno} calls {node.func.id}")
                 if isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS:
                     found.append(f"{path}:{node.lineno} asks the clock: {node.func.attr}")
+            elif (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "sys"
+            ):
+                # Sharing equal texts is pure; arguments, paths and streams are not.
+                if node.attr != "intern":
+                    found.append(f"{path}:{node.lineno} uses sys.{node.attr}")
+            elif isinstance(node, ast.ImportFrom) and node.module == "sys":
+                found += [
+                    f"{path} imports sys.{alias.name}" for alias in node.names if alias.name != "intern"
+                ]
     return found
 
 
@@ -231,14 +235,16 @@ def no_package_files(files: Files) -> list[str]:
 
 
 def nothing_catches_everything(files: Files) -> list[str]:
-    """No `except Exception`, no bare `except`: a surprise must be seen."""
+    """No `except Exception`, no bare `except`: a surprise must be seen. Tidying up and raising it again is fine."""
     found = []
     for path, module in python_files(files, ""):
         for node in ast.walk(module):
             if isinstance(node, ast.ExceptHandler):
                 kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
                 names = {getattr(kind, "id", "everything" if kind is None else "") for kind in kinds}
-                if names & {"everything", "Exception", "BaseException"}:
+                last = node.body[-1]
+                again = isinstance(last, ast.Raise) and last.exc is None
+                if names & {"everything", "Exception", "BaseException"} and not again:
                     found.append(f"{path}:{node.lineno} catches everything")
     return found
 
@@ -393,7 +399,7 @@ REGISTRIES = (
     "crates io",
 )
 MACHINE_PATHS = (
-    r"/home/[a-z][\w.-]*/",
+    r"/home/(?!user\b)[a-z][\w.-]{2,}/",
     r"/Users/[A-Za-z][\w.-]*/",
     r"/root/\.(?:cache|config|local|pyenv|ansible)\b",
 )
@@ -448,6 +454,8 @@ BAD: list[tuple[Rule, dict[str, str], str]] = [
         "imports plugins/module_utils/cluster",
     ),
     (core_is_pure, {CORE + "x.py": "text = open('x').read()\n"}, "calls open"),
+    (core_is_pure, {CORE + "x.py": "import sys\nprogram = sys.argv[0]\n"}, "uses sys.argv"),
+    (core_is_pure, {CORE + "x.py": "from sys import argv\n"}, "imports sys.argv"),
     (core_is_pure, {CORE + "x.py": "import datetime\nt = datetime.datetime.now()\n"}, "asks the clock"),
     (
         rooms_stay_apart,
