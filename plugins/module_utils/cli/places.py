@@ -56,14 +56,9 @@ def fleet_of(inputs: Iterable[NodeInput], policy: Policy, judged_at: str = "") -
     return Fleet(nodes, policy)
 
 
-def has_ipv4_children(node: Node) -> bool:
-    """Whether the fabric is one on which NICs get IPv4 children (F4, F81)."""
-    return node.fabric not in ("ipv6", "infiniband")
-
-
 def places_of(node: Node) -> list[Place]:
     """All RDMA NICs of a node, in the order of their index."""
-    if not has_ipv4_children(node):
+    if not node.has_ipv4_children:
         return [Place(node, nic, held=_held(node, nic)) for nic in node.nics]
     derived = {nic.name: child for nic, child in node.children}
     return [_place(node, nic, derived.get(nic.name)) for nic in node.nics]

@@ -14,7 +14,7 @@ from ..core.errors import RdmaError
 from ..core.oke.fleet import FleetNode
 from ..core.oke.range_check import LabelledNetwork
 from . import sources
-from .places import fleet_of, has_ipv4_children
+from .places import fleet_of
 from .plan import LeftOut
 
 LABELS = {
@@ -52,7 +52,7 @@ def groups(arguments: Namespace) -> tuple[Policy, list[Group], list[LeftOut]]:
     for node in fleet.nodes:
         if node.name not in planned:
             reason = "The fabric is %s: no NIC gets an IPv4 child." % node.fabric
-            if has_ipv4_children(node):
+            if node.has_ipv4_children:
                 reason = "No Ethernet RDMA NIC was found."
             left_out.append(LeftOut(node.name, "", reason))
     found = []

@@ -20,7 +20,7 @@ from ..core.oke.constants import DEFAULT_OCA_NETWORK
 from ..core.report.wording import count
 from . import sources
 from .near import did_you_mean
-from .places import Place, fleet_of, has_ipv4_children, places_of
+from .places import Place, fleet_of, places_of
 from .terminal import Terminal
 
 
@@ -128,7 +128,7 @@ def vacant(fleet: Fleet, address: Address) -> list[Vacancy]:
     seen = set()
     primaries = {node.vnic.address: node for node in fleet.nodes if node.vnic is not None}
     for node in fleet.nodes:
-        if node.vnic is None or not has_ipv4_children(node):
+        if node.vnic is None or not node.has_ipv4_children:
             continue
         subnet, oca_network, child_range = (
             node.vnic.subnet.masked(),
@@ -287,7 +287,7 @@ def _print_node(terminal: Terminal, places: Sequence[Place]) -> None:
                 place.nic.name,
                 "" if place.index is None else str(place.index),
                 str(place.parent.parent) if place.parent is not None else "",
-                place.held_text if has_ipv4_children(place.node) else "",
+                place.held_text if place.node.has_ipv4_children else "",
                 str(place.child.child_address) if place.child is not None else "",
                 place.nic.pci,
                 _mac(place),
@@ -312,7 +312,7 @@ def _node_pairs(node: Node) -> list[tuple[str, str]]:
     if node.vnic is not None:
         pairs.append(("primary VNIC", "%s in %s" % (node.vnic.address, node.vnic.subnet)))
     pairs.append(("fabric", fabric))
-    if has_ipv4_children(node):
+    if node.has_ipv4_children:
         default = ", the default" if node.oca_config.network == DEFAULT_OCA_NETWORK else ""
         pairs.append(("RDMA network", "%s%s" % (node.oca_config.network, default)))
         pairs.append(("child range", node.range_text))

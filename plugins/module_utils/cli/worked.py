@@ -22,7 +22,7 @@ from ..core.oke import child_range as rules, conflicts
 from ..core.oke.constants import DEFAULT_CHILD_RANGE, DEFAULT_OCA_NETWORK
 from ..core.oke.nics import nic_index_of_name
 from ..core.snapshot import Route
-from .places import Place, has_ipv4_children, places_of
+from .places import Place, places_of
 from .terminal import Terminal
 
 PARENTS = ("RDMA-OCA-007", "RDMA-OCA-012", "RDMA-OCA-015")
@@ -79,7 +79,7 @@ def steps(terminal: Terminal, fleet: Fleet, node: Node, check: Check) -> bool:
         return False
     terminal.heading("Inputs of %s" % node.name)
     terminal.pairs(_inputs(node))
-    if not has_ipv4_children(node):
+    if not node.has_ipv4_children:
         terminal.lines("")
         terminal.paragraph("The fabric is %s: nothing is derived." % node.fabric)
         return True

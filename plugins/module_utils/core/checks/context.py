@@ -125,7 +125,7 @@ class Fleet:
         """The nodes with IPv4 children by RDMA network, as :attr:`network_names` names it."""
         groups: dict[str, list[Node]] = {}
         for node in self.nodes:
-            if node.fabric not in ("ipv6", "infiniband") and node.ethernet_nics:
+            if node.has_ipv4_children and node.ethernet_nics:
                 groups.setdefault(self.network_names[node.name], []).append(node)
         return groups
 

@@ -224,7 +224,7 @@ def _row(entry: NodeInput, node: Optional[Node], fleet: Fleet) -> NodeRow:
 def _nic_row(node: Node, nic: Any, child: Any) -> NicRow:
     addresses = node.addresses_of(nic)
     inside = node.interfaces[nic.name].oca_address(node.oca_config.network)
-    derived = not isinstance(child, RdmaError)
+    derived = node.has_ipv4_children and not isinstance(child, RdmaError)
     try:
         index = node.index_of(nic)
     except RdmaError:

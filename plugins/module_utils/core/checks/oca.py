@@ -232,7 +232,7 @@ def address_mode(node: Node) -> Outcome:
 )
 def whole_host(node: Node) -> Outcome:
     """F36, F142: only when the address mode is not known."""
-    if node.fabric in ("ipv6", "infiniband"):
+    if not node.has_ipv4_children:
         return skipped("The fabric is %s: no classic IPv4 layout." % node.fabric)
     if node.oca_config.address_mode is not None:
         return skipped("The address mode is known (%s)." % node.oca_config.address_mode)
@@ -342,7 +342,7 @@ def configure_state(node: Node) -> Outcome:
 )
 def parent_addresses(node: Node) -> Outcome:
     """F13, F35: parent = OCA network + index * block + position; addresses outside the network count as 'other'."""
-    if node.fabric in ("ipv6", "infiniband"):
+    if not node.has_ipv4_children:
         return skipped("The fabric is %s: OCA gives no IPv4 address." % node.fabric)
     if not node.ethernet_nics:
         return skipped(NO_NIC)
@@ -372,7 +372,7 @@ def parent_addresses(node: Node) -> Outcome:
 )
 def effective_network(node: Node) -> Outcome:
     """F56, DEV-34: without a file OCA may use 192.168.0.0/16 while the driver assumes 10.224.0.0/12."""
-    if node.fabric in ("ipv6", "infiniband"):
+    if not node.has_ipv4_children:
         return skipped("The fabric is %s: no IPv4 network." % node.fabric)
     network = node.oca_config.network
     details = []

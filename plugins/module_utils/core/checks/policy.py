@@ -104,7 +104,7 @@ class Policy:
         _one_of("policy.target", self.target, TARGETS)
         _one_of("policy.netns_mode", self.netns_mode, NETNS_MODES)
         if self.fabric is not None:
-            _one_of("policy.fabric", self.fabric, ("ipv4", "ipv6", "infiniband"))
+            _one_of("policy.fabric", self.fabric, shapes.FABRICS)
         for kind in NETWORK_KINDS:
             for text in getattr(self, kind) or ():
                 _network("policy.%s" % kind, text)

@@ -51,7 +51,7 @@ def _ipv4_only(check: Callable[[Node], Outcome]) -> Callable[[Node], Outcome]:
     """Skip a check on a fabric that gets no IPv4 children (F4, F81)."""
 
     def guarded(node: Node) -> Outcome:
-        if node.fabric in ("ipv6", "infiniband"):
+        if not node.has_ipv4_children:
             return skipped(NO_IPV4_CHILD % node.fabric)
         return check(node)
 
@@ -352,7 +352,7 @@ def _per_network(fleet: Fleet, judge: Callable[[list[Node]], dict[str, Outcome]]
 
 
 def _outside(node: Node) -> str:
-    return NO_IPV4_CHILD % node.fabric if node.fabric in ("ipv6", "infiniband") else NO_NIC
+    return NO_NIC if node.has_ipv4_children else NO_IPV4_CHILD % node.fabric
 
 
 @fleet_check(

@@ -90,6 +90,11 @@ class NodeView:
             return "ipv6" if self.metadata.fabric.ipv6 else "ipv4"
         return self.shape.fabric if self.shape is not None else ""
 
+    @property
+    def has_ipv4_children(self) -> bool:
+        """Whether the profile gives IPv4 children on this fabric; what is not known counts as IPv4 (F4, F81)."""
+        return self.fabric not in (shapes.IPV6, shapes.INFINIBAND)
+
     # Oracle Cloud Agent
 
     @cached_property
@@ -108,7 +113,7 @@ class NodeView:
 
     @cached_property
     def interfaces(self) -> dict[str, oke_nics.Interface]:
-        return oke_nics.interfaces_of(self.snapshot.links or ())
+        return oke_nics.interfaces_of(self.snapshot.links or (), only_ipv4=True)
 
     @cached_property
     def identified(self) -> frozenset[str]:
