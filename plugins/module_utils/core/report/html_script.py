@@ -25,7 +25,7 @@ SCRIPT = r"""
     "not derived",
     "not told",
   ];
-  const ROWS = 40,
+  const ROWS = 24,
     GROUPS = 25,
     MAP_ROWS = 40,
     NAMES = 14;
@@ -98,8 +98,9 @@ SCRIPT = r"""
       { class: "icon v-" + WORDS[verdict], "aria-hidden": "true" },
       s("use", { href: "#icon-" + WORDS[verdict] }),
     );
-  const many = (number, noun, plural) =>
-    number.toLocaleString("en") + " " + (number === 1 ? noun : plural || noun + "s");
+  const figures = new Intl.NumberFormat("en");
+  const figure = (number) => figures.format(number);
+  const many = (number, noun, plural) => figure(number) + " " + (number === 1 ? noun : plural || noun + "s");
   const rank = (severity) => {
     const at = head.severities.indexOf(severity);
     return at < 0 ? 9 : at;
@@ -209,11 +210,14 @@ SCRIPT = r"""
     };
   };
 
-  // Work that is out of sight waits until the answer to the filter is on the screen.
+  // What stands below the matrix waits until the matrix is on the screen.
   let waiting = 0;
-  const soon = (work) => {
+  const soon = (work, after = 0) => {
     clearTimeout(waiting);
-    waiting = setTimeout(work, 150);
+    requestAnimationFrame(() => {
+      clearTimeout(waiting);
+      waiting = setTimeout(work, after);
+    });
   };
 
   const refresh = () => {
@@ -224,8 +228,10 @@ SCRIPT = r"""
       : many(hosts, "node") + ", " + many(view.total, "result");
     $("reset").hidden = !view.active;
     drawMatrix();
-    drawGroups();
-    if (mapDrawn) soon(drawMap);
+    soon(() => {
+      drawGroups();
+      if (mapDrawn) soon(drawMap, 150);
+    });
   };
 
   const chip = (parent, label, content, chosen, value) => {
@@ -255,7 +261,7 @@ SCRIPT = r"""
     });
     WORDS.forEach((word, v) => {
       if (totals[v]) {
-        const content = [icon(v), word, h("small", {}, totals[v].toLocaleString("en"))];
+        const content = [icon(v), word, h("small", {}, figure(totals[v]))];
         chip($("verdicts"), word + ", " + many(totals[v], "result"), content, filter.verdicts, v);
       }
     });
@@ -290,7 +296,9 @@ SCRIPT = r"""
   // --- nodes and areas -------------------------------------------------------------------------------------
 
   let drawn = 0,
-    shownAreas = [];
+    shownAreas = [],
+    scrolled = false;
+  const scroller = $("matrix").closest(".scroll");
   const body = () => $("matrix").tBodies[0];
 
   const drawMatrix = () => {
@@ -302,7 +310,8 @@ SCRIPT = r"""
       ...shownAreas.map((a) => h("th", { scope: "col" }, areas[a])),
     );
     body().replaceChildren();
-    $("matrix").closest(".scroll").scrollTop = 0;
+    if (scrolled) scroller.scrollTop = 0; // only then: it makes the browser lay out the page once more
+    scrolled = false;
     drawn = 0;
     moreRows(ROWS);
     const first = body().querySelector("button");
@@ -371,8 +380,7 @@ SCRIPT = r"""
     body().append(...rows);
     const rest = view.found.length - drawn;
     $("more-rows").hidden = rest <= 0;
-    $("more-rows").textContent =
-      "Show " + many(Math.min(rest, 500), "more node") + " of " + many(rest, "node", "nodes");
+    $("more-rows").textContent = "Show " + figure(Math.min(rest, 500)) + " more of " + many(rest, "node");
   };
 
   // Arrow keys move through the matrix; only one of its buttons is reached with Tab.
@@ -422,7 +430,7 @@ SCRIPT = r"""
           h(
             "button",
             { type: "button", class: "no-print", onclick: () => fill(number + 500) },
-            "+ " + (members.length - number).toLocaleString("en") + " more",
+            "+ " + figure(members.length - number) + " more",
           ),
         );
       }
@@ -711,8 +719,8 @@ SCRIPT = r"""
             },
           },
           "Show " +
-            many(Math.min(200, all.length - shown.length), "more node") +
-            " of " +
+            figure(Math.min(200, all.length - shown.length)) +
+            " more of " +
             many(all.length - shown.length, "node"),
         ),
       );
@@ -1197,10 +1205,10 @@ SCRIPT = r"""
     }
   });
   $("more-rows").addEventListener("click", () => moreRows(500));
-  const scroller = $("matrix").closest(".scroll");
   scroller.addEventListener(
     "scroll",
     () => {
+      scrolled = true;
       if (
         scroller.scrollHeight > scroller.clientHeight + 10 &&
         scroller.scrollTop + scroller.clientHeight > scroller.scrollHeight - 600
