@@ -27,7 +27,12 @@ def differences(expected: Any, got: Any) -> list[str]:
 
 
 def names(message: str, value: Any) -> bool:
-    """Tell whether a message contains a value as a word of its own: 8 is not in 18, and not in 8.8.8.8."""
+    """Tell whether a message contains a value as a word of its own: 8 is not in 18, and not in 8.8.8.8.
+
+    It names no empty text and no empty list.
+    """
+    if value in ("", []):
+        return False
     if isinstance(value, list):
         return all(names(message, entry) for entry in value)
     text = value if isinstance(value, str) else as_json(value)

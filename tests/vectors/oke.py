@@ -43,18 +43,23 @@ def operation(*required: str) -> Callable[[Any], Any]:
 
 
 def vnic_of(value: Any) -> Any:
-    """The type `vnic`: {ip, subnet} or null."""
-    return None if value is None else addressing.read_vnic(value["ip"], value["subnet"])
+    """The type `vnic`: {ip, subnet} or null; an absent member is unreadable, like null (F25)."""
+    return None if value is None else addressing.read_vnic(value.get("ip"), value.get("subnet"))
 
 
 def oca_network_of(given: dict[str, Any]) -> Any:
-    """The optional member `oca_network`, as text."""
-    return given.get("oca_network", str(constants.DEFAULT_OCA_NETWORK))
+    """The optional member `oca_network`, as text; null is absent."""
+    return text_or(given.get("oca_network"), constants.DEFAULT_OCA_NETWORK)
 
 
 def child_range_of(given: dict[str, Any]) -> Any:
-    """The optional member `child_range`, as text."""
-    return given.get("child_range", str(constants.DEFAULT_CHILD_RANGE))
+    """The optional member `child_range`, as text; null is absent."""
+    return text_or(given.get("child_range"), constants.DEFAULT_CHILD_RANGE)
+
+
+def text_or(value: Any, default: Any) -> Any:
+    """A member, or the text of its default when it is null or absent; an empty text is a value."""
+    return str(default) if value is None else value
 
 
 def vnic_object(vnic: Any) -> Any:
@@ -66,8 +71,8 @@ def interface_of(name: str, value: dict[str, Any]) -> Any:
     """One entry of the type `interfaces`."""
     return nics.Interface(
         name,
-        value["arphrd"],
-        nics.addresses_of(value["addresses"]),
+        value.get("arphrd"),
+        nics.addresses_of(value.get("addresses") or ()),
         value.get("arp_ignore"),
         value.get("arp_announce"),
     )
@@ -79,13 +84,15 @@ def interfaces_of(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def device_of(value: dict[str, Any]) -> Any:
-    """The type `device`."""
+    """The type `device`. A link layer that is null is an unreadable file, which is not InfiniBand (F81)."""
+    net = value.get("net")
     return nics.Device(
-        value["pci_address"],
-        value["mac"],
-        None if value["net"] is None else tuple(value["net"]),
+        value.get("pci_address") or "",
+        value.get("mac") or "",
+        None if net is None else tuple(net),
         tuple(
-            nics.RdmaDevice(entry["name"], tuple(entry["link_layers"])) for entry in value["infiniband"] or ()
+            nics.RdmaDevice(entry["name"], tuple(layer or "" for layer in entry.get("link_layers") or ()))
+            for entry in value.get("infiniband") or ()
         ),
     )
 
@@ -101,7 +108,7 @@ def metadata_of(value: Any) -> Any:
     """The type `metadata`."""
     if value is None:
         return None
-    return imds.Metadata(fabric=imds.parse_fabric(value["fabric"]), vnic=vnic_of(value["vnic"]))
+    return imds.Metadata(fabric=imds.parse_fabric(value.get("fabric")), vnic=vnic_of(value.get("vnic")))
 
 
 # --- addresses
@@ -313,7 +320,7 @@ def device_name(given: dict[str, Any]) -> dict[str, Any]:
 
 @operation("interface", "addresses", "expected")
 def check_parent_address(given: dict[str, Any]) -> dict[str, Any]:
-    interface = nics.Interface(given["interface"], addresses=nics.addresses_of(given["addresses"]))
+    interface = nics.Interface(given["interface"], addresses=nics.addresses_of(given["addresses"] or ()))
     layout.check_parent_address(interface, parse_address(given["expected"]))
     return {"ok": True}
 
@@ -347,13 +354,14 @@ def check_claim_request(given: dict[str, Any]) -> dict[str, Any]:
     "kubernetes_service_host",
 )
 def resolve_profile(given: dict[str, Any]) -> dict[str, Any]:
+    files = given["oca"] or {}
     node = profile.Node(
         interfaces=interfaces_of(given["interfaces"]),
         netns_mode=given["netns_mode"],
         metadata=metadata_of(given["metadata"]),
         oca=oca.OcaConfig(
-            parse_prefix(given["oca"].get("network") or str(constants.DEFAULT_OCA_NETWORK)),
-            given["oca"]["address_mode"],
+            parse_prefix(files.get("network") or str(constants.DEFAULT_OCA_NETWORK)),
+            files.get("address_mode"),
         ),
         child_range=child_range_of(given),
         vnics=given["vnics"],
@@ -368,7 +376,7 @@ def resolve_profile(given: dict[str, Any]) -> dict[str, Any]:
 
 @operation("flags", "hint", "discovered")
 def parse_options(given: dict[str, Any]) -> dict[str, Any]:
-    found = options.parse(given["flags"], given["hint"], given["discovered"])
+    found = options.parse(given["flags"] or (), given["hint"], given["discovered"])
     chosen = None if found.child_range is None else str(found.child_range)
     return {"child_range": chosen, "ignored": found.ignored}
 
@@ -451,6 +459,9 @@ def check_kinds(schema: dict[str, Any], case: dict[str, Any]) -> None:
                 raise UnjudgeableError("%s: unknown kind %r in %r" % (case["name"], kind, key))
     if not isinstance(expected.get("details", {}), dict):
         raise UnjudgeableError("%s: 'details' is not an object" % case["name"])
+    others = sorted(set(expected) - {"error", "details"})
+    if "error" in expected and others:
+        raise UnjudgeableError("%s: %s stands next to 'error'" % (case["name"], ", ".join(map(repr, others))))
 
 
 def error_differences(expected: dict[str, Any], error: RdmaError) -> list[str]:

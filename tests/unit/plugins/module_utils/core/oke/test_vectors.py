@@ -109,6 +109,89 @@ def test_a_wrong_answer_fails(wrong: Any, tmp_path: Path, capsys: pytest.Capture
     assert lines[-1] == "1 passed, 1 failed"
 
 
+VNIC = {"ip": "10.140.77.19", "subnet": "10.140.64.0/19"}
+LEAN = {
+    "null defaults": (
+        "derive_child",
+        {"vnic": VNIC, "nic_index": 0, "oca_network": None, "child_range": None},
+        CASES[0]["expect"],
+    ),
+    "no members of a VNIC (F25)": ("derive_parent", {"vnic": {}, "nic_index": 0}, {"error": "vnic_not_ipv4"}),
+    "no subnet of a VNIC (F25)": (
+        "invert_index",
+        {"vnic": {"ip": "10.140.77.19"}, "address": "10.224.13.19"},
+        {"error": "vnic_not_ipv4"},
+    ),
+    "an interface without a readable type (F33)": (
+        "identify_rdma_nics",
+        {"interfaces": {"rdma0": {}, "rdma1": {"arphrd": 1, "addresses": None}}},
+        {"address_fallback": False, "rdma_nics": ["rdma1"]},
+    ),
+    "unreadable link layers (F81)": (
+        "native_ib_guard",
+        {
+            "device": {
+                "pci_address": "0000:0c:00.0",
+                "infiniband": [
+                    {"name": "mlx5_0"},
+                    {"name": "mlx5_1", "link_layers": [None]},
+                    {"name": "mlx5_2", "link_layers": [None, "InfiniBand\n"]},
+                ],
+            },
+            "netns_mode": None,
+        },
+        {"native_infiniband": "mlx5_2"},
+    ),
+    "no list of addresses (F35)": (
+        "check_parent_address",
+        {"interface": "rdma0", "addresses": None, "expected": "10.224.13.19"},
+        {"error": "parent_address_missing"},
+    ),
+    "no list of options (F95)": (
+        "parse_options",
+        {"flags": None, "hint": None, "discovered": None},
+        {"child_range": "10.208.0.0/12", "ignored": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEAN)
+def test_null_and_absent_members_are_the_same(name: str) -> None:
+    """The input of a case may leave out what is null (F46, F52, F69)."""
+    op, given, expect = LEAN[name]
+    assert run.run_case(run.oke, DOCUMENT, case(op=op, input=given, expect=expect)) == []
+
+
+RESOLVE = next(entry["input"] for entry in CASES if entry["op"] == "resolve_profile")
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"metadata": {}}, "fabric_not_available"),
+        ({"metadata": {"fabric": {"ipv6": False, "planes": 1}}}, "vnic_not_available"),
+        ({"device": {}}, "no_pci_address"),
+        ({"device": {"pci_address": "0000:0c:00.0"}}, "pci_net_unreadable"),
+    ],
+)
+def test_a_resolution_takes_absent_members_for_null(changes: dict[str, Any], error: str) -> None:
+    """Steps 5, 7 and 9 of F31."""
+    entry = case(op="resolve_profile", input={**RESOLVE, **changes}, expect={"error": error})
+    assert run.run_case(run.oke, DOCUMENT, entry) == []
+
+
+@pytest.mark.parametrize("files", [None, {}])
+def test_no_files_of_oca_leave_the_mode_unknown(files: Any) -> None:
+    """F54, F142: then the whole host is checked."""
+    interfaces = {**RESOLVE["interfaces"], "rdma1": {"arphrd": 1, "addresses": ["10.224.77.19/12"]}}
+    entry = case(
+        op="resolve_profile",
+        input={**RESOLVE, "interfaces": interfaces, "oca": files},
+        expect={"error": "layout_mismatch", "details": {"interface": "rdma1"}},
+    )
+    assert run.run_case(run.oke, DOCUMENT, entry) == []
+
+
 def test_a_crash_of_the_core_fails_the_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An exception that is no typed error is a failure, not the end of the run."""
     bad = case(
@@ -135,6 +218,7 @@ UNJUDGED = {
     "unknown problem": case(expect={"problems": ["vnic_missing"]}),
     "problems of a wrong type": case(expect={"problems": 1}),
     "unknown warning": case(expect={"warnings": ["pod_rule_table"]}),
+    "a result next to an error": case(expect={"error": "vnic_missing", "table": 100}),
     "details of a wrong type": case(expect={"error": "vnic_missing", "details": []}),
     "no name": {key: value for key, value in case().items() if key != "name"},
     "no object": "derive_child",
@@ -207,6 +291,8 @@ def test_no_file_at_all_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixtur
             True,
         ),
         ("interface.arpIgnore", ["interface.arpIgnore", "interface.arpAnnounce"], False),
+        ("an empty value stands in every message", "", False),
+        ("an empty value stands in every message", [], False),
     ],
 )
 def test_what_a_message_names(message: str, value: Any, expected: bool) -> None:
