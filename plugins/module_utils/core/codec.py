@@ -328,17 +328,28 @@ def encode(value: Any, compact: bool = False) -> Any:
     if cls in _PLAIN:
         return value
     if cls in (list, tuple):
-        if compact and len(value) > 1 and hasattr(value[0], "__dataclass_fields__"):
-            return _repeated([str(entry) for entry in value]) if _is_row(value[0]) else _table(value)
-        return [entry if type(entry) in _PLAIN else encode(entry, compact) for entry in value]
+        return _encode_list(value, compact)
     if cls is dict:
         return {key: encode(entry, compact) for key, entry in value.items()}
-    if _is_row(value):
-        return str(value)
+    return str(value) if _is_row(value) else _encode_object(value, compact)
+
+
+def _encode_list(values: Any, compact: bool) -> Any:
+    """A list, or in the compact layout a table. A list with a dataclass holds one class only."""
+    if not values or not hasattr(values[0], "__dataclass_fields__"):
+        return [entry if type(entry) in _PLAIN else encode(entry, compact) for entry in values]
+    several = compact and len(values) > 1
+    if _is_row(values[0]):
+        texts_ = [str(entry) for entry in values]
+        return _repeated(texts_) if several else texts_
+    return _table(values) if several else [_encode_object(entry, compact) for entry in values]
+
+
+def _encode_object(value: Any, compact: bool) -> dict[str, Any]:
     document = {}
-    for name, _decoder, default, required in _plan(cls):
+    for name, _decoder, default, required in _plan(type(value)):
         held = getattr(value, name)
-        if required or held != default:
+        if required or (held is not default and held != default):
             document[name] = held if type(held) in _PLAIN else encode(held, compact)
     return document
 

@@ -108,14 +108,18 @@ def addresses_of(texts: Iterable[Any]) -> tuple[Address, ...]:
     return tuple([Address(entry.version, entry.value) for entry in found if entry is not None])
 
 
-def interfaces_of(links: Iterable[Link]) -> dict[str, Interface]:
-    """The interfaces of a snapshot, by name."""
-    return {link.name: _interface(link) for link in links}
+def interfaces_of(links: Iterable[Link], only_ipv4: bool = False) -> dict[str, Interface]:
+    """The interfaces of a snapshot, by name.
+
+    :param only_ipv4: leave out the IPv6 addresses, which no rule looks at (F75): a third of the time for a fleet.
+    """
+    return {link.name: _interface(link, only_ipv4) for link in links}
 
 
-def _interface(link: Link) -> Interface:
+def _interface(link: Link, only_ipv4: bool) -> Interface:
     ignore, announce = (link.arp.ignore, link.arp.announce) if link.arp else (None, None)
-    return Interface(link.name, link.arphrd, addresses_of(link.addresses), ignore, announce)
+    texts = [text for text in link.addresses if ":" not in text] if only_ipv4 else link.addresses
+    return Interface(link.name, link.arphrd, addresses_of(texts), ignore, announce)
 
 
 @lru_cache(maxsize=4096)
