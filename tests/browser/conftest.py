@@ -18,8 +18,11 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request, sync_playwright
 
+from ansible_collections.rdma.k8s.plugins.module_utils import judging, records
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import judge
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import html
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import ResultDocument
+from ansible_collections.rdma.k8s.plugins.module_utils.version import VERSION
 from ansible_collections.rdma.k8s.tests.bench.make_result import make
 
 FLAGS = (
@@ -92,6 +95,14 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ResultDocument]
 def fleet(write: Callable[[ResultDocument], str]) -> str:
     """24 nodes with 60 checks."""
     return write(make(24, 60))
+
+
+@pytest.fixture(scope="session")
+def recorded(write: Callable[[ResultDocument], str]) -> str:
+    """The recorded fleet of the examples, judged."""
+    examples = Path(__file__).resolve().parents[2] / "examples"
+    policy = judging.policy_from(str(examples / "policy.yml"), {})
+    return write(judge(records.load(str(examples / "fleet")), policy, "2026-03-02T09:30:00Z", VERSION))
 
 
 @pytest.fixture(scope="session")

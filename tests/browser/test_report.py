@@ -72,6 +72,15 @@ def test_it_opens_from_a_file_and_shows_the_matrix_first(
     picture(page, "light")
 
 
+def test_the_recorded_fleet(open_page: Open, recorded: str, picture: Picture) -> None:
+    """The page of ``make demo``; its picture is the one of the documentation (docs/images/report.png)."""
+    page = open_page(recorded, viewport={"width": 1240, "height": 1180}).page
+    expect(page.locator("h1")).to_contain_text("nodes need attention.")
+    assert page.locator("#groups article").count() > 5
+    assert page.locator("#map svg .s2, #map svg .s3").count() > 5
+    picture(page, "report")
+
+
 def test_what_to_act_on(open_page: Open, write: Write) -> None:
     page = open_page(write(small())).page
     cards = page.locator("#groups article")
