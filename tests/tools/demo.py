@@ -92,9 +92,10 @@ def plan_another_range(command: list[str], env: dict[str, str]) -> None:
     lines = run(
         f"rdma-k8s {' '.join(words)}", [*command, *words], env, keep=REPORTS / "plan.txt"
     ).splitlines()
-    say("\n".join(lines[:14]))
-    if len(lines) > 14:
-        say(f"... {len(lines) - 14} lines more in {REPORTS / 'plan.txt'}")
+    end = next((number for number, line in enumerate(lines) if line.startswith("Child range")), len(lines))
+    say("\n".join(lines[:5]))
+    say(f"... {max(end - 5, 0)} lines more in {REPORTS / 'plan.txt'}\n")
+    say("\n".join(lines[end:]))
 
 
 def explain_one_verdict(command: list[str], env: dict[str, str]) -> None:
@@ -163,7 +164,10 @@ def what_it_has(snapshot: dict[str, object]) -> str:
     devices, links = snapshot.get("devices"), snapshot.get("links")
     if devices is None:
         return kernel + "and whether it has RDMA devices could not be read."
-    interfaces = f"{len(links)} network interfaces" if isinstance(links, list) else "interfaces not readable"
+    count = len(links) if isinstance(links, list) else -1
+    interfaces = (
+        f"{count} network interface{'' if count == 1 else 's'}" if count >= 0 else "interfaces not readable"
+    )
     if not devices:
         return f"{kernel}{interfaces}. No RDMA devices here."
     assert isinstance(devices, list)
