@@ -252,12 +252,12 @@ def merge_metadata(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def whole_metadata_of(value: Any) -> Any:
-    """The metadata of `merge_metadata`."""
+    """The metadata of `merge_metadata`; a text that is null or absent is empty."""
     if value is None:
         return None
-    texts = {name: value[key] for key, name in METADATA.items()}
+    texts = {name: value.get(key) or "" for key, name in METADATA.items()}
     return imds.Metadata(
-        **texts, fabric=imds.parse_fabric(value["rdmaFabric"]), vnic=vnic_of(value["primaryVnic"])
+        **texts, fabric=imds.parse_fabric(value.get("rdmaFabric")), vnic=vnic_of(value.get("primaryVnic"))
     )
 
 

@@ -147,6 +147,18 @@ LEAN = {
         {"interface": "rdma0", "addresses": None, "expected": "10.224.13.19"},
         {"error": "parent_address_missing"},
     ),
+    "no members of a read (F68)": (
+        "merge_metadata",
+        {"current": {"rackId": "r1"}, "next": {"shape": None, "rackId": None}},
+        {
+            "merged": {
+                **dict.fromkeys(run.oke.METADATA, ""),
+                "rackId": "r1",
+                "rdmaFabric": None,
+                "primaryVnic": None,
+            }
+        },
+    ),
     "no list of options (F95)": (
         "parse_options",
         {"flags": None, "hint": None, "discovered": None},
