@@ -32,7 +32,7 @@ _ZERO = b"0000:0000:0000:0000:0000:0000:0000:0000"
 _MAPPED = "0000:0000:0000:0000:0000:ffff:"
 _DEFAULT_PREFIX = "fe80:0000:0000:0000:"
 _TYPES = {"IB/RoCE v1": "v1", "RoCE v2": "v2"}
-_OF_DEVICES = ("uverbs", "umad", "issm")
+_OF_DEVICES = ("by-", "uverbs", "umad", "issm")  # udev makes directories of links beside the files
 _EMPTY_ENTRY = (errno.EINVAL, errno.ENODEV, errno.ENOENT)
 
 

@@ -56,6 +56,11 @@ VNICS = [
 GOOD: dict[str, list[Any]] = {"/host/": [ok(HOST)], "/instance/": [ok(INSTANCE)], "/vnics/": [ok(VNICS)]}
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imds, "_PAUSE", 0.01)
+
+
 def ask(
     answers: dict[str, list[Any]], timeout: float = 5.0
 ) -> tuple[imds.Answers, dict[str, str], FakeImds, float]:

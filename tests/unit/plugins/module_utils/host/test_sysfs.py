@@ -104,3 +104,10 @@ def test_a_driver_that_a_row_cannot_hold_is_an_error(target: str, tmp_path: Path
     (place / "driver").symlink_to(target)
     assert sysfs.functions(root) == ()
     assert [error.reason for error in root.errors] == ["driver or physical function cannot be read"]
+
+
+def test_files_of_single_devices_are_left_out(tmp_path: Path) -> None:
+    for name in ("rdma_cm", "uverbs0", "umad0", "issm0", "by-ibdev", "by-path"):
+        (tmp_path / "dev/infiniband" / name).mkdir(parents=True)
+    assert sysfs.char_devices(Root(str(tmp_path))) == ("rdma_cm",)
+    assert sysfs.char_devices(Root(str(tmp_path / "none"))) == ()
