@@ -108,14 +108,15 @@ def chunks(document: ResultDocument, docs: str = "", found: Optional[Digest] = N
     yield _static(document, found)
     yield _PAGE
     yield _foot(document)
-    yield data("data-head", _head(found, places, _docs(docs)))
+    yield data("data-head", _head(found, places, docs_address(docs)))
     yield "<script>%s</script>\n" % SCRIPT
     yield data("data-findings", findings)
     yield data("data-rails", _rails(document, found))
     yield "</body>\n</html>\n"
 
 
-def _docs(docs: str) -> str:
+def docs_address(docs: str) -> str:
+    """Where the remedy pages are, with a slash at its end; see :func:`chunks`."""
     if not _ADDRESS.match(docs):
         raise RdmaError(
             "docs_address_refused",

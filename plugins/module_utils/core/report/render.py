@@ -63,6 +63,7 @@ def stream(
                 "The report format must be one of %s, found %r." % (", ".join(FILES), name),
                 found=name,
             )
+    html.docs_address(docs)
     return {FILES[name]: writers[name]() for name in wanted}
 
 

@@ -45,3 +45,9 @@ def test_options_reach_their_format() -> None:
     }
     assert "rdma_k8s_check_expected_interval_seconds 60\n" in files["rdma_k8s.prom"]
     assert '"docs":"https://docs.example/x/"' in files["report.html"]
+
+
+def test_an_address_that_is_refused_is_told_before_anything_is_rendered() -> None:
+    with pytest.raises(RdmaError) as caught:
+        render.stream(small(), None, None, "javascript:x")
+    assert caught.value.code == "docs_address_refused"
