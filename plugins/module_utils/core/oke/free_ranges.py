@@ -32,7 +32,8 @@ def find(
 
     :param length: from 8 to 30 (F27); for another length there is none.
     :param used: networks in use; IPv6 ones and default routes do not matter.
-    :param supernets: networks to look in, in this order; default :data:`DEFAULT_SUPERNETS`.
+    :param supernets: networks to look in, in this order, IPv6 ones are passed over; default
+        :data:`DEFAULT_SUPERNETS`.
     """
     if not MIN_LENGTH <= length <= MAX_LENGTH:
         return []
@@ -46,6 +47,8 @@ def _candidates(length: int, taken: list[Prefix], supernets: Iterable[Prefix]) -
     netaddr = deps.netaddr()
     seen: list[Prefix] = []  # supernets may overlap each other
     for supernet in supernets:
+        if supernet.version != 4:
+            continue
         free = netaddr.IPSet([_library_form(netaddr, supernet)])
         free -= netaddr.IPSet(
             [_library_form(netaddr, entry) for entry in [*taken, *seen] if entry.overlaps(supernet)]

@@ -177,6 +177,7 @@ def test_the_first_free_range(
         ("10.0.0.0/10", 16, [], None, "no_range_holds_nics"),
         (SUBNET, 16, ["10.0.0.0/8"], ["10.0.0.0/8"], "no_free_range"),
         (SUBNET, 16, [], ["10.140.64.0/19"], "no_free_range"),
+        (SUBNET, 16, [], ["fd00::/8"], "no_free_range"),
         (SUBNET, 16, ["x"], None, "prefix_malformed"),
         (SUBNET, 16, [], ["x"], "prefix_malformed"),
     ],
@@ -202,6 +203,12 @@ def test_free_ranges_are_free(used: list[Prefix], length: int, supernets: list[P
         assert entry.length == length
         assert any(entry.overlaps(supernet) and supernet.length <= length for supernet in supernets)
         assert not any(entry.overlaps(other) for other in [*used, *RESERVED_RANGES])
+
+
+def test_a_range_is_ipv4_whatever_the_supernets_are() -> None:
+    """F27: an IPv6 supernet holds no child range."""
+    supernets = [parse_prefix(text) for text in ("fd00::/8", "10.0.0.0/15", "::/0")]
+    assert [str(entry) for entry in free_ranges.find(15, [], supernets)] == ["10.0.0.0/15"]
 
 
 def test_supernets_that_overlap_give_each_range_once() -> None:
