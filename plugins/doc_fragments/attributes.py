@@ -22,9 +22,6 @@ attributes:
     description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
       nothing changed.
     support: full
-  async:
-    description: Supports being used with the C(async) keyword.
-    support: full
   platform:
     description: Systems that this can run on.
     support: full

@@ -18,6 +18,10 @@ description:
   - Documents are reduced to the fields that are used, and cloud identifiers are shortened.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
+attributes:
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
 options:
   url:
     description:

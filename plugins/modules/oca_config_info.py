@@ -17,6 +17,10 @@ description:
   - A missing file gives the default. A file that is unusable gives the default too, and a finding.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
+attributes:
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
 options:
   host_root:
     description: Root of the file system of the node, V(/) on the node itself.
