@@ -224,8 +224,12 @@ def row(cls: Any) -> Any:
 
 
 def item(cls: Any, default: Any = None) -> Any:
-    """One nested object of the dataclass ``cls``."""
-    return _make(_optional(lambda value, where: decode(cls, value, where)), default)
+    """One nested object of the dataclass ``cls``; ``None`` is allowed when it is the default."""
+
+    def decode_item(value: Any, where: Where) -> Any:
+        return decode(cls, value, where)
+
+    return _make(_optional(decode_item) if default is None else decode_item, default)
 
 
 def items(cls: Any, default: Any = ()) -> Any:

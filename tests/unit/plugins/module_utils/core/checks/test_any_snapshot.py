@@ -123,6 +123,12 @@ def test_no_part_of_a_snapshot_is_taken_for_granted(shape: str, field: str) -> N
     check_is_complete(judge([NodeInput("sick", snapshot)], POLICY, fleet.JUDGED_AT))
 
 
+@pytest.mark.parametrize("field", ["rdma", "host", "collector", "modules", "errors", "subsets"])
+def test_null_is_refused_where_it_would_not_mean_unknown(field: str) -> None:
+    with pytest.raises(RdmaError, match="snapshot.%s must be" % field):
+        NodeSnapshot.from_dict({"name": "sick", field: None})
+
+
 def test_a_node_that_told_nothing_is_unknown_in_everything_that_it_should_have_told() -> None:
     """An empty snapshot passes nothing by being empty."""
     document = judge([NodeInput("sick", NodeSnapshot(name="sick"))], POLICY, fleet.JUDGED_AT)
