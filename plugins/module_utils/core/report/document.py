@@ -76,7 +76,7 @@ class ResultDocument:
                 hint="Give the result.json that preflight, validate or 'rdma-k8s report' wrote.",
             )
         version = document.get("schema_version")
-        if type(version) is int and version > SCHEMA_VERSION:
+        if isinstance(version, int) and version > SCHEMA_VERSION:
             raise RdmaError(
                 "result_newer_schema",
                 "The result document has schema version %d; this release reads up to version %d."
