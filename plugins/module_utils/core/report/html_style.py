@@ -1046,6 +1046,19 @@ noscript table {
     min-height: 0;
     padding: 0.12rem 0.5rem;
   }
+  .wide {
+    overflow: visible;
+  }
+  .plain {
+    font-size: 8pt;
+  }
+  .plain th,
+  .plain td {
+    padding: 0.15rem 0.4rem;
+  }
+  .plain .state {
+    min-width: 0;
+  }
   .map {
     zoom: 0.62;
   }
