@@ -30,7 +30,6 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (
     Route,
     Rule,
 )
-from ansible_collections.rdma.k8s.plugins.module_utils.host import records
 from ansible_collections.rdma.k8s.plugins.module_utils.host.collect import collect, needs_netlink
 from ansible_collections.rdma.k8s.tests.support import fleet, node_tree
 
@@ -446,9 +445,3 @@ def test_unreadable_records_are_left_out_and_told(tmp_path: Path) -> None:
     assert [error.source for error in found.errors] == ["rtnetlink"]
     assert NodeSnapshot.from_dict(json.loads(json.dumps(found.to_dict(compact=True)))) == found
     assert Rule(0, "bad one", 3) not in (found.rules or ())
-
-
-def test_the_records_of_a_tree_are_those_of_the_documentation() -> None:
-    assert set(records.RtnetlinkRecord.__dataclass_fields__) == {"links", "addresses", "routes", "rules"}
-    assert set(records.RdmaRecord.__dataclass_fields__) == {"netns_mode", "copy_on_fork", "ports"}
-    assert set(records.FilterRecord.__dataclass_fields__) == {"chains", "rules"}
