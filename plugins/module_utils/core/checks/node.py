@@ -20,6 +20,7 @@ from .context import Fleet, Node, most_common
 from .registry import (
     Outcome,
     bad,
+    compared,
     failed,
     fleet_check,
     listed,
@@ -366,14 +367,7 @@ def link_layer(node: Node) -> Outcome:
     if not fabric:
         return skipped("The fabric of this node is not known (%s)." % _no_value(node, "fabric"))
     wanted = INFINIBAND if fabric == "infiniband" else ETHERNET
-    details = []
-    for nic, port in _ports(node):
-        if port.link_layer is None:
-            details.append(unclear(nic.name, "the link layer could not be read"))
-        elif port.link_layer != wanted:
-            details.append(bad(nic.name, "link layer %s" % port.link_layer, wanted, port.link_layer))
-        else:
-            details.append(ok(nic.name))
+    details = [compared(nic.name, "link layer", port.link_layer, wanted) for nic, port in _ports(node)]
     return rolled_up(details, "%%d ports with link layer %s." % wanted, NO_NIC)
 
 
@@ -455,15 +449,7 @@ def mtu(node: Node) -> Outcome:
         return skipped(NO_ETHERNET_NIC)
     if wanted is None:
         return skipped("No MTU is wanted (%s; setting 'mtu')." % _no_value(node, "MTU"))
-    details = []
-    for nic in node.ethernet_nics:
-        found = nic.link.mtu if nic.link is not None else None
-        if found is None:
-            details.append(unclear(nic.name, "the MTU could not be read"))
-        elif found != wanted:
-            details.append(bad(nic.name, "MTU %d" % found, str(wanted), str(found)))
-        else:
-            details.append(ok(nic.name))
+    details = [compared(nic.name, "MTU", nic.link.mtu, wanted) for nic in node.ethernet_nics if nic.link]
     return rolled_up(details, "%%d NICs with MTU %d." % wanted, NO_ETHERNET_NIC, str(wanted))
 
 
@@ -477,18 +463,12 @@ def mtu(node: Node) -> Outcome:
 )
 def active_mtu(node: Node) -> Outcome:
     """An interface MTU of 4220 carries RDMA MTU 4096."""
-    details = []
-    for nic in node.ethernet_nics:
-        if nic.port is None or nic.link is None or nic.link.mtu is None or nic.link.mtu < 4220:
-            continue
-        found = nic.port.active_mtu
-        if found is None:
-            reason = node.snapshot.error_of("ibv_devinfo").partition(": ")[2] or "the node does not tell"
-            details.append(unclear(nic.name, "the RDMA MTU could not be read (ibv_devinfo: %s)" % reason))
-        elif found != 4096:
-            details.append(bad(nic.name, "RDMA MTU %d" % found, "4096", str(found)))
-        else:
-            details.append(ok(nic.name))
+    reason = node.snapshot.error_of("ibv_devinfo").partition(": ")[2] or "the node does not tell"
+    details = [
+        compared(nic.name, "RDMA MTU", nic.port.active_mtu, 4096, "ibv_devinfo: %s" % reason)
+        for nic in node.ethernet_nics
+        if nic.port is not None and nic.link is not None and (nic.link.mtu or 0) >= 4220
+    ]
     return rolled_up(
         details, "%d ports with RDMA MTU 4096.", "No RDMA NIC has an MTU of 4220 or more.", "4096"
     )

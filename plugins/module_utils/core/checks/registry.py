@@ -111,6 +111,15 @@ def unclear(subject: str, message: str) -> Detail:
     return Detail(subject, UNKNOWN, message)
 
 
+def compared(subject: str, what: str, found: Any, wanted: Any, unread: str = "") -> Detail:
+    """``found`` must be ``wanted``; ``None`` could not be read, ``unread`` may say why. ``what`` is the value's name."""
+    if found is None:
+        return unclear(subject, "the %s could not be read%s" % (what, " (%s)" % unread if unread else ""))
+    if found != wanted:
+        return bad(subject, "%s %s" % (what, found), str(wanted), str(found))
+    return ok(subject)
+
+
 def rolled_up(
     details: Iterable[Detail], good: str, none: str, expected: str = "", as_status: str = FAIL
 ) -> Outcome:
