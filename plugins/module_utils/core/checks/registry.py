@@ -112,7 +112,7 @@ def unclear(subject: str, message: str) -> Detail:
 
 
 def compared(subject: str, what: str, found: Any, wanted: Any, unread: str = "") -> Detail:
-    """``found`` must be ``wanted``; ``None`` could not be read, ``unread`` may say why. ``what`` is the value's name."""
+    """``found`` must be ``wanted``; ``None`` could not be read, ``unread`` may say why. ``what`` names it."""
     if found is None:
         return unclear(subject, "the %s could not be read%s" % (what, " (%s)" % unread if unread else ""))
     if found != wanted:
