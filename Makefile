@@ -48,6 +48,7 @@ integration: venv ## run the integration targets of ansible-test
 lab-up: ## start the virtual nodes of the lab
 	$(call need,tests/lab/__main__.py)
 	@$(PYTHON) tests/lab up
+	@$(PYTHON) tests/lab wait
 
 lab-down: ## end the virtual nodes of the lab
 	$(call need,tests/lab/__main__.py)

@@ -31,6 +31,7 @@ DRIVERS = ("lab", "stock")
 NICS = ("virtio", "e1000e")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?")
 OCA_DIRECTORY = "/etc/oracle-cloud-agent/plugins/oci-hpc/oci-hpc-configure"
+AGENT_PLUGINS = ("Compute HPC RDMA Authentication", "Compute HPC RDMA Auto-Configuration")
 LAB_SHAPE = re.compile(r"LAB\.RXE\.([1-9]|1[0-6])")
 
 # Where the NICs sit when a lab is started with --numa: the bus of each card of an eight-card server (F129).
@@ -236,6 +237,12 @@ def imds_documents(spec: LabSpec, node: int) -> dict:
         "availabilityDomain": "lab:AD-1",
         "faultDomain": "FAULT-DOMAIN-1",
         "compartmentId": ocid("compartment", "lab"),
+        "agentConfig": {
+            "monitoringDisabled": False,
+            "managementDisabled": False,
+            "allPluginsDisabled": False,
+            "pluginsConfig": [{"name": name, "desiredState": "ENABLED"} for name in AGENT_PLUGINS],
+        },
         "metadata": {},
     }
     vnic = {
@@ -264,7 +271,7 @@ def oca_files() -> dict[str, str]:
                     "modify_arp": True,
                 },
                 "subnet-settings": {
-                    "netmask": "255.255.0.0",
+                    "netmask": str(OCA_NETWORK.netmask),
                     "override_netconfig_netmask": str(OCA_NETWORK.netmask),
                 },
                 "arp-settings": {"rp_filter": "2", "arp_ignore": "1", "arp_announce": "2"},

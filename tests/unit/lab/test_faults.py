@@ -32,7 +32,7 @@ def test_the_node_takes_the_same_arguments(name: str) -> None:
 
 
 def test_every_fault_is_played_by_the_selftest() -> None:
-    link = {"addresses": [], "mac": ""}
+    link = {"addresses": ["10.224.13.19/12"], "mac": ""}
     before = {"links": {"rdma0": link, "rdma1": link}, "oca": {"network": "x"}}
     assert {case.name for case in selftest.fault_cases(before)} == set(faults.FAULTS)
 
