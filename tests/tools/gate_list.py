@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-import chromium
+import debian
 import interpreters
 import tree
 from gate_model import Gate, Job, Outcome, Skip, missing, read_counts, read_junit, verdict
@@ -21,6 +21,7 @@ from gate_model import Gate, Job, Outcome, Skip, missing, read_counts, read_juni
 CORE_COVERAGE = 95
 INSTALL = tree.BUILD / "install"
 RESULTS = tree.BUILD / "test"
+NO_PYTHON = 3  # the exit code of make_venv.py when no Python fits
 UNIT_PYTHONS = ("3.9", "3.13")
 PLUGIN_TESTS = "tests/unit/plugins/"
 ISOLATED = frozenset({"ansible-test"})
@@ -91,17 +92,29 @@ def yamllint(job: Job) -> Outcome:
 # --- tests without a node -----------------------------------------------------------------------------------
 
 
-def pytest(job: Job, python: Path, name: str, *options: str | Path, **variables: str) -> Outcome:
-    """Run the unit tests with the given Python and return their counts."""
+def environment_of(job: Job, kind: str) -> Path | Outcome:
+    """Make one of the environments of make_venv.py; return its Python, or how the gate ends without it."""
+    code = job.run(sys.executable, "tests/tools/make_venv.py", kind, cwd=tree.ROOT)[0]
+    if code == NO_PYTHON:
+        return Outcome(skips=[Skip(f"this machine has no Python that fits requirements/{kind}.txt")])
+    if code:
+        return verdict(code, f"the environment build/venv-{kind} could not be made")
+    return tree.BUILD / f"venv-{kind}" / "bin" / "python"
+
+
+PARALLEL = ("-n", "2", "--dist", "loadfile")
+
+
+def pytest(job: Job, python: Path, name: str, *words: str | Path, **variables: str) -> Outcome:
+    """Run tests with the given Python and return their counts."""
     junit = RESULTS / f"{name}.xml"
     junit.unlink(missing_ok=True)
     cache = f"cache_dir={tree.BUILD / 'cache' / name}"
     env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / f"{name}.coverage"), **variables}
-    base = ("-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-o", cache, "--junit-xml", junit)
-    code = job.run(python, *base, *options, "tests/unit", env=env)[0]
+    code = job.run(python, "-m", "pytest", "-q", "-o", cache, "--junit-xml", junit, *words, env=env)[0]
     outcome = read_junit(junit)
     if code == 5 or not outcome.passed + outcome.failed:
-        outcome.broken.append("no unit test ran")
+        outcome.broken.append("no test ran")
     elif code not in (0, 1):
         outcome.broken.append(f"pytest ended with exit code {code}")
     return outcome
@@ -109,7 +122,8 @@ def pytest(job: Job, python: Path, name: str, *options: str | Path, **variables:
 
 def units(job: Job) -> Outcome:
     """Run the unit tests and demand the branch coverage of the core."""
-    outcome = pytest(job, tool("python"), "units", "--cov", "--cov-branch", "--cov-report=")
+    options = (*PARALLEL, "--cov", "--cov-branch", "--cov-report=")
+    outcome = pytest(job, tool("python"), "units", *options, "tests/unit")
     env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / "units.coverage")}
     core = "--include=plugins/module_utils/core/*"
     code, output = job.run(tool("coverage"), "report", core, f"--fail-under={CORE_COVERAGE}", env=env)
@@ -141,15 +155,22 @@ def vectors(job: Job) -> Outcome:
 
 
 def next_leg(job: Job) -> Outcome:
-    """Run the unit tests on the newest ansible-core and the newest Python."""
-    code = job.run(sys.executable, "tests/tools/make_venv.py", "next", cwd=tree.ROOT)[0]
-    if code == 3:
-        return Outcome(
-            skips=[Skip("this machine has no Python 3.12 or newer, which the newest ansible-core needs")]
-        )
-    if code:
-        return verdict(code, "the environment of the second leg could not be made")
-    return pytest(job, tree.BUILD / "venv-next" / "bin" / "python", "next-leg", RDMA_K8S_FEWER_EXAMPLES="1")
+    """Run the unit tests, and what is marked for both legs, on the newest ansible-core and the newest Python."""
+    python = environment_of(job, "next")
+    if isinstance(python, Outcome):
+        return python
+    outcome = pytest(job, python, "next-leg", *PARALLEL, "tests/unit", RDMA_K8S_FEWER_EXAMPLES="1")
+    env = {"PATH": f"{python.parent}:{tree.path_variable()}"}
+    marked = ("-m", "both_legs", "tests/playbook")
+    outcome.add(pytest(job, python, "next-leg-playbook", *PARALLEL, *marked, **env))
+    return outcome
+
+
+def playbook(job: Job) -> Outcome:
+    """Run the preflight playbook as a user does: on recorded nodes, on this machine, over SSH."""
+    debian.get(job, ("ssh",), "openssh-client")
+    debian.get(job, ("sshd",), "openssh-server")
+    return pytest(job, tool("python"), "playbook", *PARALLEL, "tests/playbook")
 
 
 # --- ansible-test -------------------------------------------------------------------------------------------
@@ -318,29 +339,16 @@ def readme(job: Job) -> Outcome:
 
 def browser(job: Job) -> Outcome:
     """Use the HTML report in a real browser, from a file."""
-    program = chromium.get(job)
+    program = os.environ.get("RDMA_K8S_CHROMIUM") or debian.get(
+        job, debian.CHROMIUM, "chromium", "fonts-dejavu-core"
+    )
     if program is None:
         return Outcome(skips=[Skip("this machine has no Chromium, and this user cannot install it")])
-    code = job.run(sys.executable, "tests/tools/make_venv.py", "browser", cwd=tree.ROOT)[0]
-    if code:
-        return verdict(code, "the environment of the browser tests could not be made")
-    junit = RESULTS / "browser.xml"
-    junit.unlink(missing_ok=True)
-    python = tree.BUILD / "venv-browser" / "bin" / "python"
-    env = {
-        **tree.environment(),
-        "RDMA_K8S_CHROMIUM": program,
-        "RDMA_K8S_SCREENSHOTS": str(RESULTS / "screenshots"),
-    }
-    cache = f"cache_dir={tree.BUILD / 'cache' / 'browser'}"
-    words = (python, "-m", "pytest", "-q", "-rP", "-o", cache, "--junit-xml", junit, "tests/browser")
-    code = job.run(*words, env=env)[0]
-    outcome = read_junit(junit)
-    if not outcome.passed + outcome.failed:
-        outcome.broken.append("no test ran in the browser")
-    elif code not in (0, 1):
-        outcome.broken.append(f"pytest ended with exit code {code}")
-    return outcome
+    python = environment_of(job, "browser")
+    if isinstance(python, Outcome):
+        return python
+    env = {"RDMA_K8S_CHROMIUM": program, "RDMA_K8S_SCREENSHOTS": str(RESULTS / "screenshots")}
+    return pytest(job, python, "browser", "-rP", "tests/browser", **env)
 
 
 # --- speed and nodes ----------------------------------------------------------------------------------------
@@ -395,7 +403,8 @@ GATES: list[Gate] = [
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
     *(units_on(version) for version in UNIT_PYTHONS),
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
-    Gate("next-leg", "unit tests on the newest ansible-core and Python", next_leg),
+    Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
+    Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
     Gate("readme", "the commands of the README", readme, after=("install",)),
     Gate("browser", "the HTML report in a real browser", browser, alone=True),
     Gate("bench-gate", "CPU ratio and number of module tasks", bench_gate, alone=True),
