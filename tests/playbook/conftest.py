@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Controller:
     """A home that all runs of these tests share, as those of one user do."""
-    return Controller(tmp_path_factory.mktemp("home"))
+    compiled = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        compiled = compiled.parent  # the workers share it
+    return Controller(tmp_path_factory.mktemp("home"), compiled / "compiled")
 
 
 @pytest.fixture
