@@ -15,11 +15,13 @@ import subprocess
 import sys
 import time
 
-from . import faults, lab, plan
+from . import faults, lab, plan, qemu
 from .errors import LabError
 from .image import Cache
 from .progress import Progress
 
+UNFIT = 3
+"""Exit code of ``check`` on a machine that cannot run a lab."""
 DESCRIPTION = """\
 Virtual nodes with a real RDMA kernel, joined by rails and surrounded by what an OCI node has around it.
 The cache directory is RDMA_LAB_CACHE, else rdma-k8s-lab in the user's cache directory."""
@@ -70,6 +72,9 @@ def parser() -> argparse.ArgumentParser:
     )
     build.add_argument(
         "--fresh", action="store_true", help="take the newest kernel and packages, whatever is in the cache"
+    )
+    commands.add_parser(
+        "check", help=f"install what a lab needs; exit code {UNFIT} and the reason where none can run"
     )
     commands.add_parser("up", parents=[named, shaped, started], help="start a lab (builds what is missing)")
     wait = commands.add_parser("wait", parents=[named], help="wait until every node is ready")
@@ -181,6 +186,18 @@ def _status(this: lab.Lab, options: argparse.Namespace) -> None:
         )
 
 
+def _check(cache: Cache) -> int:
+    try:
+        qemu.check_host()
+        cache.check()
+        qemu.qemu_build()
+    except LabError as error:
+        print(f"no lab can run here: {error}")
+        return UNFIT
+    print("a lab can run here")
+    return 0
+
+
 def _cycle(this: lab.Lab, options: argparse.Namespace) -> int:
     marks = [time.monotonic()]
     code = 0
@@ -214,6 +231,8 @@ def run(options: argparse.Namespace) -> int:
         image = cache.ensure_image(options.driver, options.fresh)
         progress.say(f"image {image.key} is ready: kernel {image.abi}, driver {image.driver}")
         return 0
+    if options.command == "check":
+        return _check(cache)
     if options.command == "selftest":
         from .selftest import run_selftest
 

@@ -269,6 +269,17 @@ class Cache:
             modules,
         )
 
+    def check(self) -> None:
+        """Raise the reason why no lab can run on this machine; what is only missing is installed.
+
+        That is: no QEMU and no way to get it, or no image and no way to build one.
+        """
+        self.claim()
+        packages.ensure_tools(packages.RUN_TOOLS, self.log, self.progress)
+        if self._cached("lab", self.read_json("sources.json")) is None:
+            packages.require_debian("Building the node image")
+            packages.require_root("Building the node image")
+
     def ensure_image(self, driver: str, fresh: bool = False) -> Image:
         """The image for ``driver``, built if need be. ``lab`` falls back to ``stock`` when it cannot be built.
 

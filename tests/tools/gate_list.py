@@ -11,8 +11,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import yaml
-
 import debian
 import interpreters
 import tree
@@ -24,6 +22,8 @@ RESULTS = tree.BUILD / "test"
 NO_PYTHON = 3  # the exit code of make_venv.py when no Python fits
 UNIT_PYTHONS = ("3.9", "3.13")
 PLUGIN_TESTS = "tests/unit/plugins/"
+NO_LAB = 3
+"""Exit code of `tests/lab check` on a machine that cannot run the lab."""
 ISOLATED = frozenset({"ansible-test"})
 
 
@@ -365,17 +365,38 @@ def bench_gate(job: Job) -> Outcome:
     return outcome
 
 
+def no_lab(job: Job) -> str:
+    """Return the reason why the lab's nodes cannot run here, or nothing; what they need is installed if it can be."""
+    code, output = job.run(tool("python"), "tests/lab", "check")
+    return output.rstrip().splitlines()[-1] if code == NO_LAB else ""
+
+
+def lab(job: Job) -> Outcome:
+    """Let the lab check itself: what its nodes look like, what its faults do, what their kernel says."""
+    if not (tree.COPY / "tests" / "lab" / "__main__.py").is_file():
+        return missing("tests/lab", "the lab")
+    reason = no_lab(job)
+    if reason:
+        return Outcome(skips=[Skip(reason)])
+    code, output = job.run(tool("python"), "tests/lab", "selftest")
+    outcome = read_counts(output)
+    if code and not outcome.failed:
+        outcome.broken.append(f"the selftest of the lab ended with exit code {code}")
+    return outcome
+
+
 def molecule(job: Job) -> Outcome:
-    """Run the molecule scenarios, each of which starts and ends its own nodes."""
+    """Run the molecule scenarios, each of which makes and ends its own nodes."""
     folder = tree.COPY / "extensions" / "molecule"
     names = sorted(path.parent.name for path in folder.glob("*/molecule.yml"))
     if not names:
         return missing("extensions/molecule/*/molecule.yml", "the collection on real nodes")
     outcome = Outcome()
     for name in names:
-        config = yaml.safe_load((folder / name / "molecule.yml").read_text()) or {}
-        if os.geteuid() != 0 and config.get("rdma_needs_root", True):
-            outcome.skips.append(Skip("this user is not root", name))
+        on_lab = "tasks/lab_up.yml" in (folder / name / "create.yml").read_text()
+        reason = no_lab(job) if on_lab else "this user is not root" * (os.geteuid() != 0)
+        if reason:
+            outcome.skips.append(Skip(reason, name))
             continue
         code = job.run(tool("molecule"), "test", "-s", name)[0]
         if code:
@@ -408,5 +429,6 @@ GATES: list[Gate] = [
     Gate("readme", "the commands of the README", readme, after=("install",)),
     Gate("browser", "the HTML report in a real browser", browser, alone=True),
     Gate("bench-gate", "CPU ratio and number of module tasks", bench_gate, alone=True),
+    Gate("lab", "the lab of virtual nodes checks itself", lab, alone=True),
     Gate("molecule", "scenarios on nodes of the lab", molecule, alone=True),
 ]

@@ -30,11 +30,55 @@ def call(*words: str, cache: pathlib.Path) -> subprocess.CompletedProcess[str]:
 def test_help_needs_nothing(tmp_path: pathlib.Path) -> None:
     done = call("--help", cache=tmp_path)
     assert done.returncode == 0
-    for word in ("up", "wait", "inventory", "ssh", "down", "fault", "cycle", "status", "selftest", "build"):
+    for word in (
+        "up",
+        "wait",
+        "inventory",
+        "ssh",
+        "down",
+        "fault",
+        "cycle",
+        "status",
+        "selftest",
+        "build",
+        "check",
+    ):
         assert re.search(rf"^    {word}\b", done.stdout, re.MULTILINE)
     done = call("fault", "--help", cache=tmp_path)
     assert "swap-nics RAIL RAIL" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("code", ["host_unfit", "tools_missing", "qemu_old"])
+def test_check_says_why_no_lab_can_run(
+    code: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_words: object) -> None:
+        raise LabError(code, "Something is missing.")
+
+    calls: list[str] = []
+    monkeypatch.setenv("RDMA_LAB_CACHE", str(tmp_path))
+    steps = {
+        "host_unfit": (cli.qemu, "check_host"),
+        "tools_missing": (cli.Cache, "check"),
+        "qemu_old": (cli.qemu, "qemu_build"),
+    }
+    for name, (owner, function) in steps.items():
+        good = lambda *_words, function=function: calls.append(function)  # noqa: E731
+        monkeypatch.setattr(owner, function, refuse if name == code else good)
+    assert cli.main(["check"]) == cli.UNFIT
+    assert capsys.readouterr().out == "no lab can run here: Something is missing.\n"
+    assert len(calls) == list(steps).index(code)
+
+
+def test_check_on_a_machine_that_can_run_a_lab(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RDMA_LAB_CACHE", str(tmp_path))
+    for owner, function in ((cli.qemu, "check_host"), (cli.Cache, "check"), (cli.qemu, "qemu_build")):
+        monkeypatch.setattr(owner, function, lambda *_words: None)
+    assert cli.main(["check"]) == 0
+    assert capsys.readouterr().out == "a lab can run here\n"
 
 
 @pytest.mark.parametrize(

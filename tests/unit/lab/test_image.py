@@ -99,6 +99,29 @@ def test_building_needs_debian_and_root(cache: image.Cache, monkeypatch: pytest.
         cache.ensure_image("lab")
 
 
+def test_check_asks_for_debian_and_root_only_without_an_image(
+    cache: image.Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "distribution", lambda: ("fedora", ""))
+    with pytest.raises(LabError, match="needs Debian"):
+        cache.check()
+    cache.write_json(
+        "sources.json", dict(KNOWN, no_driver={"name": rxe.directory_name(KNOWN["abi"]), "reason": ""})
+    )
+    put_image(cache, None)
+    cache.check()
+
+
+def test_check_tells_that_tools_cannot_be_had(cache: image.Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(tools: object, *_more: object) -> None:
+        assert tools == packages.RUN_TOOLS
+        raise LabError("tools_missing", "Debian packages are missing.")
+
+    monkeypatch.setattr(packages, "ensure_tools", refuse)
+    with pytest.raises(LabError, match="packages are missing"):
+        cache.check()
+
+
 def test_a_full_disk_is_told_before_the_build(cache: image.Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "require_debian", lambda what: "bookworm")
     monkeypatch.setattr(packages, "require_root", lambda what: None)

@@ -13,7 +13,7 @@ name: netns
 short_description: Run on this machine, in a network namespace
 description:
   - For tests only; the collection does not offer this plugin to its users.
-  - A host is a network namespace of this machine. It has its own links, addresses, routes, rules, neighbours and network
+  - A host is a network namespace of this machine, with its own links, addresses, routes, rules, neighbours and network
     sysctls; files of C(/etc/netns/NAMESPACE) lie over those of C(/etc). Everything else is the machine's.
   - Needs root and C(ip) of iproute2.
 author: The rdma.k8s authors
