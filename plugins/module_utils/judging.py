@@ -32,7 +32,7 @@ def policy_from(path: Optional[str] = None, settings: Optional[Mapping[str, Any]
 
 
 def _yaml_file(path: str) -> Any:
-    yaml = deps.yaml()
+    yaml, reason = deps.yaml(), ""
     try:
         with open(path, encoding="utf-8") as stream:
             return plain(yaml.load(stream, _loader(yaml)))
