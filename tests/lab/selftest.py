@@ -69,6 +69,7 @@ class Report:
     def __init__(self) -> None:
         self.passed = 0
         self.failed = 0
+        self._begin = time.monotonic()
 
     def check(self, what: str, good: bool, found: object = "") -> bool:
         """Print one line; with ``good`` false also what was found."""
@@ -85,8 +86,8 @@ class Report:
         return self.check(what, found == expected, f"expected {expected!r}, found {found!r}")
 
     def title(self, text: str) -> None:
-        """Print the head of a section."""
-        print(f"--- {text}", flush=True)
+        """Print the head of a section, with the seconds so far."""
+        print(f"--- {text} [{time.monotonic() - self._begin:.0f} s]", flush=True)
 
 
 def gid_of(address: str) -> str:
@@ -220,10 +221,10 @@ class Selftest:
         documents = ("host", "instance", "vnics")
         questions = [f"ask {name}/ {key}" for name in documents] + ["ask host/", f"ask no/ {key}"]
         for node, answers in zip((1, 2), self.both(lambda node: self.steps(node, *questions)), strict=True):
-            heads = [said.partition("\r\n\r\n")[0].split(" ")[1:2] for _code, said in answers]
+            heads = [said.partition("\n\n")[0].split(" ")[1:2] for _code, said in answers]
             expected = plan.imds_documents(self.spec, node)
             for name, (_code, said) in zip(documents, answers, strict=False):
-                body = said.partition("\r\n\r\n")[2]
+                body = said.partition("\n\n")[2]
                 self.report.check(
                     f"node{node}: /opc/v2/{name}/", body and json.loads(body) == expected[name], said
                 )
@@ -597,6 +598,7 @@ def run_selftest(cache: Cache, progress: Progress, cold: bool = False) -> int:
         report.check("the selftest came to its end", False, error)
     finally:
         this.down()
+    report.title("end")
     report.equal("no process of the lab is left", this.alive(), [])
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
