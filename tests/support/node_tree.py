@@ -318,7 +318,7 @@ def _rtnetlink(snapshot: NodeSnapshot) -> dict[str, Any]:
             }
         )
         for text in link.addresses:
-            address, _, length = text.partition("/")
+            address, _slash, length = text.partition("/")
             addresses.append({"link": index, "address": address, "length": int(length)})
     for number in range(6):  # pods
         index = 100 + number
@@ -353,7 +353,7 @@ def _noise_routes(indexes: dict[str, int]) -> list[dict[str, Any]]:
 def _route(route: Route, indexes: dict[str, int]) -> dict[str, Any]:
     six = ":" in route.dst
     text = {"default": "0.0.0.0/0"}.get(route.dst, route.dst)
-    address, _, length = text.partition("/")
+    address, _slash, length = text.partition("/")
     size = int(length) if length else (128 if six else 32)
     return {
         "family": 10 if six else 2,
@@ -370,7 +370,7 @@ def _route(route: Route, indexes: dict[str, int]) -> dict[str, Any]:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    address, _, length = rule.src.partition("/")
+    address, _slash, length = rule.src.partition("/")
     every = rule.src == "all"
     return {
         "family": 10 if ":" in rule.src else 2,

@@ -191,4 +191,4 @@ def part(root: Root, document: dict[str, Any], key: str, source: str, cls: Any) 
 
 def _has_negative(answers: RtnetlinkRecord) -> bool:
     records = (*answers.links, *answers.addresses, *answers.routes, *answers.rules)
-    return any(type(value) is int and value < 0 for record in records for value in vars(record).values())
+    return any(isinstance(value, int) and value < 0 for record in records for value in vars(record).values())

@@ -121,7 +121,7 @@ def _name_of_state(text: Optional[str]) -> Optional[str]:
     """``4: ACTIVE`` -> ``ACTIVE`` (S29); another form is kept as it is."""
     if text is None:
         return None
-    head, _, name = text.partition(":")
+    head, _colon, name = text.partition(":")
     return name.strip() if head.isdecimal() and name.strip() else text
 
 

@@ -46,16 +46,16 @@ class Action(bringing.BringingAction):
         self._connection._shell.tmpdir = "/tmp/x"
         return "/tmp/x"
 
-    def _transfer_file(self, local: str, remote: str) -> str:
-        assert Path(local).read_bytes() == b"archive"
-        self.log.append("copy " + remote)
-        return remote
+    def _transfer_file(self, local_path: str, remote_path: str) -> str:
+        assert Path(local_path).read_bytes() == b"archive"
+        self.log.append("copy " + remote_path)
+        return remote_path
 
     def _fixup_perms2(self, paths: Any, *_more: Any) -> None:  # type: ignore[override]
         self.log.append("permit " + " ".join(paths))
 
-    def _remove_tmp_path(self, path: Any, force: bool = False) -> None:
-        self.log.append("remove %s" % path)
+    def _remove_tmp_path(self, tmp_path: Any, force: bool = False) -> None:
+        self.log.append("remove %s" % tmp_path)
 
 
 @pytest.fixture(autouse=True, name="local")
