@@ -129,7 +129,7 @@ class Driver:
             "-e",
             f"record={directory}/nodes",
         ]
-        command += ["-e", f"policy={HERE / 'policy.yml'}", *options]
+        command += ["-e", f"policy={HERE / 'files' / 'policy.yml'}", *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.work)
         if not result.exists():
             raise DriverError(f"{shlex.join(command)} wrote no result:\n{done.stdout}{done.stderr}")
@@ -237,7 +237,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
-    expected = yaml.safe_load((HERE / "expected.yml").read_text(encoding="utf-8"))
+    expected = yaml.safe_load((HERE / "files" / "expected.yml").read_text(encoding="utf-8"))
     first = json.loads(options.first.read_text(encoding="utf-8"))
     driver = Driver(options.lab, options.inventory.absolute(), options.work.absolute())
     begin = time.monotonic()

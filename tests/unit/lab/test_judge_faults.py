@@ -18,7 +18,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.checks import judge
 from ansible_collections.rdma.k8s.tests.lab import faults
 
 SCENARIO = pathlib.Path(__file__).resolve().parents[3] / "extensions" / "molecule" / "preflight"
-EXPECTED = yaml.safe_load((SCENARIO / "expected.yml").read_text(encoding="utf-8"))
+EXPECTED = yaml.safe_load((SCENARIO / "files" / "expected.yml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_a_lab_that_refuses_a_fault_is_an_error(
     driver: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     this = driver.Driver("lab", pathlib.Path("inventory"), pathlib.Path("work"))
-    monkeypatch.setattr(driver, "LAB", SCENARIO / "policy.yml")
+    monkeypatch.setattr(driver, "LAB", SCENARIO / "files" / "policy.yml")
     with pytest.raises(driver.DriverError, match="fault --name lab node1 mtu 0: "):
         this.change(None, SMALL["faults"][0])
 
