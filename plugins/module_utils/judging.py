@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Optional
 
@@ -84,4 +86,17 @@ def judge_now(inputs: Sequence[NodeInput], policy: Policy) -> ResultDocument:
             "There is no node to judge.",
             hint="Give an inventory with hosts, or a directory with recorded snapshots.",
         )
-    return judge(inputs, policy, now(), VERSION)
+    with _without_collection():
+        return judge(inputs, policy, now(), VERSION)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """A judgement makes many values and no cycles: looking for garbage costs a third of the time and finds none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -21,8 +21,9 @@ import paths  # noqa: E402
 
 paths.make_importable()
 
+from ansible_collections.rdma.k8s.plugins.module_utils import judging  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core import net  # noqa: E402
-from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, judge  # noqa: E402
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.registry import CATALOGUE  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot  # noqa: E402
@@ -202,7 +203,7 @@ def judgement(count: int) -> dict[str, Any]:
     policy = Policy.from_dict(SURROUNDINGS)
     loaded = timed(lambda: [NodeSnapshot.from_dict(json.loads(text)) for text in texts])
     inputs = [NodeInput(snapshot.name, snapshot) for snapshot in loaded.pop("kept")]
-    judged = timed(lambda: judge(inputs, policy, fleet.JUDGED_AT))
+    judged = timed(lambda: judging.judge_now(inputs, policy))
     document = judged.pop("kept")
     assert document.exit_code == 0
     assert len(document.nodes) == count

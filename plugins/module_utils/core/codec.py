@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import MISSING, Field, field, fields
+from operator import attrgetter
 from typing import Any, Callable, Optional, TypeVar
 
 from .errors import RdmaError
@@ -32,6 +33,9 @@ _DITTO: dict[str, Any] = {}
 
 _PLANS: dict[type, list[tuple[str, Decode, Any, bool]]] = {}
 _PARSED: dict[type, dict[str, Any]] = {}
+_READERS: dict[type, Any] = {}
+_REQUIRED = object()
+"""Stands for the default of a field without one: equal to no value."""
 
 
 def malformed(where: Where, expected: str, found: Any) -> RdmaError:
@@ -350,12 +354,25 @@ def _encode_list(values: Any, compact: bool) -> Any:
 
 
 def _encode_object(value: Any, compact: bool) -> dict[str, Any]:
+    names, defaults, read = _reader(type(value))
     document = {}
-    for name, _decoder, default, required in _plan(type(value)):
-        held = getattr(value, name)
-        if required or (held is not default and held != default):
+    for name, default, held in zip(names, defaults, read(value)):
+        if held is not default and held != default:
             document[name] = held if type(held) in _PLAIN else encode(held, compact)
     return document
+
+
+def _reader(cls: Any) -> Any:
+    """Names and defaults of the fields of a class, and a function that reads all of them at once."""
+    found = _READERS.get(cls)
+    if found is None:
+        plan = _plan(cls)
+        names = tuple([name for name, *_rest in plan])
+        defaults = tuple([_REQUIRED if required else default for *_rest, default, required in plan])
+        first = attrgetter(names[0])
+        read = attrgetter(*names) if len(names) > 1 else lambda value: (first(value),)
+        found = _READERS[cls] = (names, defaults, read)
+    return found
 
 
 def _is_row(value: Any) -> bool:

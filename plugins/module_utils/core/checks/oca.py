@@ -12,7 +12,8 @@ from typing import Any, Optional
 
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING
-from ..net import Prefix, ipv4_text, parse_prefix
+from ..net import Address, Prefix, ipv4_text, parse_prefix
+from ..nics import Nic
 from ..oke import addressing, layout, oca
 from ..oke.constants import DEFAULT_OCA_NETWORK
 from .context import Node
@@ -349,9 +350,9 @@ def parent_addresses(node: Node) -> Outcome:
     if node.vnic is None:
         return unknown(node.why_no_vnic())
     details = []
-    for nic in node.ethernet_nics:
+    for nic, child in node.children:
         try:
-            expected = addressing.derive_parent(node.vnic, node.index_of(nic), node.oca_config.network).parent
+            expected = child.parent if isinstance(child, addressing.Child) else _parent(node, nic)
             layout.check_parent_address(node.interfaces[nic.name], expected)
         except RdmaError as error:
             wanted = str(error.details.get("expected", ""))
@@ -360,6 +361,11 @@ def parent_addresses(node: Node) -> Outcome:
         else:
             details.append(ok(nic.name))
     return rolled_up(details, "%d NICs have their address.", NO_NIC)
+
+
+def _parent(node: Node, nic: Nic) -> Address:
+    """The parent of a NIC that cannot have a child in the range; its own address does not depend on that."""
+    return addressing.derive_parent(node.vnic, node.index_of(nic), node.oca_config.network).parent
 
 
 @node_check(
