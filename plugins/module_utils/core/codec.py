@@ -400,7 +400,7 @@ def _rows_of_table(columns: list[Any], values: Any, above: list[Any]) -> list[An
     """One row for each object, with ``above`` as in :func:`_objects_of_rows`."""
     rows_ = []
     for value in values:
-        row_ = []
+        row_: list[Any] = []
         for at, column in enumerate(columns):
             if type(column) is list and getattr(value, column[0]) is not None:
                 above[at] = above[at] if type(above[at]) is list else [None] * len(column[1])
