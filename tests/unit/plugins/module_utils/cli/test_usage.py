@@ -193,7 +193,11 @@ def test_interrupted(command, tmp_path):
     words, environment = command
     os.mkfifo(tmp_path / "nodes")
     argv = [*words, "plan", "--nodes", str(tmp_path / "nodes"), "--subnet", "10.140.64.0/19"]
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    finally:
+        signal.signal(signal.SIGINT, before)
     with open(tmp_path / "nodes", "wb"):  # returns when the command has opened the list, too
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
