@@ -216,14 +216,14 @@ def test_all_with_the_keyboard(open_page: Open, fleet: str) -> None:
     page.keyboard.press("Space")
     expect(page.locator("#found")).to_have_text("1 node and 1 result match")
     assert page.locator("#verdicts .chip").first.get_attribute("aria-pressed") == "true"
-    for _ in range(20):
+    for _unused in range(20):
         page.keyboard.press("Tab")
         if focused(page) == "Clear the filter":
             break
     page.keyboard.press("Enter")
     expect(page.locator("#found")).to_have_text("24 nodes, 1,440 results")
     assert page.evaluate("document.activeElement.id") == "search"
-    for _ in range(20):
+    for _unused in range(20):
         page.keyboard.press("Tab")
         if "gpu-016" in focused(page):
             break
@@ -252,7 +252,7 @@ def test_all_with_the_keyboard(open_page: Open, fleet: str) -> None:
 
 def test_the_focus_can_be_seen(open_page: Open, fleet: str) -> None:
     page = open_page(fleet).page
-    for _ in range(4):
+    for _unused in range(4):
         page.keyboard.press("Tab")
     style = page.evaluate(
         "() => { const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]; }"
@@ -428,7 +428,7 @@ def test_an_empty_document(open_page: Open, write: Write) -> None:
 
 def test_a_large_fleet_is_painted_within_a_second(open_page: Open, large: str) -> None:
     paint = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
-    times = [open_page(large).page.evaluate(paint) for _ in range(3)]
+    times = [open_page(large).page.evaluate(paint) for _unused in range(3)]
     print("first contentful paint, ms:", [round(time) for time in times])
     assert min(times) < FIRST_PAINT_MS
 
@@ -469,7 +469,7 @@ def test_filters_answer_at_once_in_a_large_fleet(open_page: Open, large: str) ->
     for chip in ("fail", "pass", "skip", "area NODE", "area RANGE"):
         actions += [chip, chip]
     best: dict[str, float] = {}
-    for _ in range(3):
+    for _unused in range(3):
         for action in actions:
             best[action] = min(best.get(action, 1e9), until_painted(action))
     print("filter until painted, ms of CPU:", {name: round(time) for name, time in best.items()})

@@ -53,7 +53,7 @@ def serve(nodes: int, rails: int) -> None:
     while True:
         for key, _events in selector.select():
             endpoint, rail, port = key.data
-            for _ in range(BURST):
+            for _unused in range(BURST):
                 try:
                     frame = endpoint.recv(LARGEST_FRAME)
                 except BlockingIOError:

@@ -65,7 +65,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     """``0-2 5`` -> (0, 1, 2, 5)."""
     found: list[int] = []
     for part in text.split():
-        first, _, last = part.partition("-")
+        first, _unused, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     return tuple(found)
 

@@ -128,7 +128,7 @@ def _filled(palette: list[str], seed: int) -> ResultDocument:
         return rng.choice([*palette, "plain"])
 
     def texts() -> tuple[str, ...]:
-        return tuple([text() for _ in range(rng.randrange(3))])
+        return tuple([text() for _unused in range(rng.randrange(3))])
 
     def name() -> str:
         return rng.choice(["n1", "n2", model.FLEET, *palette])
@@ -151,17 +151,17 @@ def _filled(palette: list[str], seed: int) -> ResultDocument:
     def finding() -> Finding:
         waiver = Waiver(text(), text(), text()) if rng.random() < 0.3 else None
         took = rng.random() * 10 if rng.random() < 0.3 else None
-        parts = tuple([detail() for _ in range(rng.randrange(3))])
+        parts = tuple([detail() for _unused in range(rng.randrange(3))])
         return Finding(
             check(), name(), status(), severity(), text(), text(), text(), texts(), parts, waiver, took
         )
 
     def row(node: str) -> NodeRow:
-        nics = tuple([nic() for _ in range(rng.randrange(3))])
+        nics = tuple([nic() for _unused in range(rng.randrange(3))])
         return NodeRow(node, rng.random() < 0.7, text(), text(), text(), text(), text(), text(), nics)
 
-    ids = dict.fromkeys([check() for _ in range(rng.randrange(4))])
-    names = dict.fromkeys([name() for _ in range(rng.randrange(4))])
+    ids = dict.fromkeys([check() for _unused in range(rng.randrange(4))])
+    names = dict.fromkeys([name() for _unused in range(rng.randrange(4))])
     return ResultDocument(
         rng.choice(["2026-03-02T09:30:00Z", *palette]),
         text(),
@@ -170,8 +170,8 @@ def _filled(palette: list[str], seed: int) -> ResultDocument:
         rng.randrange(5),
         tuple([CheckInfo(one, text(), severity(), text(), text(), text()) for one in ids]),
         tuple([row(one) for one in names]),
-        tuple([finding() for _ in range(rng.randrange(8))]),
-        {text(): text() for _ in range(rng.randrange(3))},
+        tuple([finding() for _unused in range(rng.randrange(8))]),
+        {text(): text() for _unused in range(rng.randrange(3))},
     )
 
 

@@ -130,9 +130,8 @@ def _inputs(node: Node) -> list[tuple[str, str]]:
 def _derivation(terminal: Terminal, fleet: Fleet, node: Node, places: list[Place], name: str) -> None:
     derived = [place for place in places if place.parent is not None]
     vnic = node.vnic
-    if derived and vnic is not None:
-        parent = derived[0].parent
-        assert parent is not None
+    parent = derived[0].parent if derived else None
+    if parent is not None and vnic is not None:
         subnet = vnic.subnet
         terminal.heading("Steps")
         terminal.lines(

@@ -11,6 +11,8 @@ document of a later minor version can still be read.
 
 from __future__ import annotations
 
+# Exact types are meant here: a boolean is no integer (F138), and comparing them is the fastest test there is.
+# pylint: disable=unidiomatic-typecheck,invalid-field-call
 import sys
 from dataclasses import MISSING, Field, field, fields
 from operator import attrgetter

@@ -207,7 +207,7 @@ class _Tails(dict[str, tuple[int, int]]):
     """
 
     def __missing__(self, text: str) -> tuple[int, int]:
-        octet, _, length = text.partition("/")
+        octet, _unused, length = text.partition("/")
         self[text] = pair = (_D[octet], _IPV4_LENGTHS[length])
         return pair
 
@@ -392,5 +392,5 @@ class _Family:
         block = prefix.value >> shift
         first = bisect_left(self.starts, block << shift)
         last = bisect_left(self.starts, (block + 1) << shift, first)
-        found += [position for _, length, position in self.rows[first:last] if length >= prefix.length]
+        found += [position for _unused, length, position in self.rows[first:last] if length >= prefix.length]
         return found

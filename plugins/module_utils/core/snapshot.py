@@ -176,8 +176,8 @@ class GidGroup:
 
     @classmethod
     def parse(cls, value: str, where: str = "gid") -> GidGroup:
-        head, _, rest = value.partition(" ")
-        address, _, netdev = rest.partition(" @")
+        head, _unused, rest = value.partition(" ")
+        address, _unused, netdev = rest.partition(" @")
         entries = [_gid_entry(part) for part in head.split(",")]
         if None in entries or not address:
             raise codec.malformed(where, "'INDEXvN[,INDEXvN] ADDRESS [@NAME]'", value)
@@ -380,7 +380,7 @@ class NodeSnapshot:
         :raises RdmaError: ``snapshot_newer_schema`` or ``document_malformed``.
         """
         version = document.get("schema_version") if isinstance(document, dict) else None
-        if type(version) is int and version > SCHEMA_VERSION:
+        if isinstance(version, int) and version > SCHEMA_VERSION:
             raise RdmaError(
                 "snapshot_newer_schema",
                 "The snapshot of %s has schema version %d; this release reads up to version %d."

@@ -39,7 +39,7 @@ def commands() -> list[tuple[str, str, str]]:
     for name, block in blocks():
         parts = re.split(r"^(?:\$ |(?=rdma-k8s |ansible-playbook |make ))", block, flags=re.MULTILINE)
         for part in parts[1:]:
-            command, _, output = part.replace("\\\n", " ").partition("\n")
+            command, _unused, output = part.replace("\\\n", " ").partition("\n")
             found.append((name, re.sub(r"\s+#\s.*$", "", command).strip(), output))
     return found
 

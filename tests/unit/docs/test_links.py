@@ -17,7 +17,7 @@ PAGES = {page.path: page for page in all_pages()}
 
 def split(page: Page, target: str) -> tuple[Path, str]:
     """File and anchor of a relative link."""
-    name, _, anchor = target.partition("#")
+    name, _unused, anchor = target.partition("#")
     return ((page.path.parent / name).resolve() if name else page.path), anchor
 
 

@@ -35,7 +35,7 @@ def test_no_section_without_a_check(name: str) -> None:
 @pytest.mark.parametrize("check", sorted(CATALOGUE))
 def test_section_has_title_and_severity_of_the_code(check: str) -> None:
     info = CATALOGUE[check].info
-    name, _, anchor = info.doc.partition("#")
+    name, _unused, anchor = info.doc.partition("#")
     assert anchor in page(name).anchors()
     first = page(name).section(check).strip().splitlines()[0]
     assert first == "**%s** (%s)" % (info.title, info.severity)

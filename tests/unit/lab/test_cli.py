@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import re
@@ -57,6 +58,10 @@ def test_check_says_why_no_lab_can_run(
         raise LabError(code, "Something is missing.")
 
     calls: list[str] = []
+
+    def note(function: str, *_words: object) -> None:
+        calls.append(function)
+
     monkeypatch.setenv("RDMA_LAB_CACHE", str(tmp_path))
     steps = {
         "host_unfit": (cli.qemu, "check_host"),
@@ -64,8 +69,7 @@ def test_check_says_why_no_lab_can_run(
         "qemu_old": (cli.qemu, "qemu_build"),
     }
     for name, (owner, function) in steps.items():
-        good = lambda *_words, function=function: calls.append(function)  # noqa: E731
-        monkeypatch.setattr(owner, function, refuse if name == code else good)
+        monkeypatch.setattr(owner, function, refuse if name == code else functools.partial(note, function))
     assert cli.main(["check"]) == cli.UNFIT
     assert capsys.readouterr().out == "no lab can run here: Something is missing.\n"
     assert len(calls) == list(steps).index(code)

@@ -10,29 +10,28 @@ import pytest
 from ansible_collections.rdma.k8s.tests.lab import rxe
 from ansible_collections.rdma.k8s.tests.lab.errors import LabError
 
-# ruff: noqa: E101
 NET = """\
 #include <net/udp_tunnel.h>
-	rt = ip_route_output_key(&init_net, &fl);
-	ndst = stub->ipv6_dst_lookup_flow(sock_net(recv_sockets.sk6->sk),
-					  recv_sockets.sk6->sk, &fl6,
-					  NULL);
+\trt = ip_route_output_key(&init_net, &fl);
+\tndst = stub->ipv6_dst_lookup_flow(sock_net(recv_sockets.sk6->sk),
+\t\t\t\t\t  recv_sockets.sk6->sk, &fl6,
+\t\t\t\t\t  NULL);
 static int rxe_udp_encap_recv(struct sock *sk, struct sk_buff *skb)
 {
-	if (!rxe && is_vlan_dev(ndev))
-		rxe = rxe_get_dev_from_net(vlan_dev_real_dev(ndev));
-	if (!rxe)
-		goto drop;
+\tif (!rxe && is_vlan_dev(ndev))
+\t\trxe = rxe_get_dev_from_net(vlan_dev_real_dev(ndev));
+\tif (!rxe)
+\t\tgoto drop;
 }
 void rxe_net_exit(void)
 {
-	release();
+\trelease();
 }
 int rxe_net_init(void)
 {
-	int err;
+\tint err;
 
-	err = 0;
+\terr = 0;
 }
 """
 

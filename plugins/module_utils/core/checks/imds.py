@@ -153,7 +153,7 @@ def fabric_complete(node: Node) -> Outcome:
     kinds = {"ipv6": bool, "planes": int}
     details = [
         ok(key)
-        if type(data.get(key)) is kind
+        if type(data.get(key)) is kind  # pylint: disable=unidiomatic-typecheck
         else bad(key, "is missing or of a wrong type", kind.__name__, repr(data.get(key)))
         for key, kind in kinds.items()
     ]

@@ -17,11 +17,14 @@ from .. import finding as model
 from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
-from . import imds, node as node_area, oca, ranges, tool  # noqa: F401 (importing an area registers its checks)
+from . import imds, node as node_area, oca, ranges, tool
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
 from .policy import Policy
 from .registry import CATALOGUE, Check, Outcome, unknown
+
+AREAS = (node_area, oca, imds, ranges, tool)
+"""The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
     "module_options": ("/etc/modprobe.d", "kernel"),

@@ -73,7 +73,7 @@ def _split(flags: Iterable[Any]) -> dict[str, str]:
             continue
         key, equals, value = text.partition("=")
         key = trim(key)
-        provider, _, name = key.partition(".")
+        provider, _unused, name = key.partition(".")
         if not equals:
             raise _refusal("option_format", text, "is not of the form <provider>.<option>=<value>")
         if not provider or not name:

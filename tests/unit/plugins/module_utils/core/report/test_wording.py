@@ -33,7 +33,7 @@ def expand(folded: str) -> set[str]:
                 continue
             values = []
             for run in piece.split(","):
-                first, _, last = run.partition("-")
+                first, _unused, last = run.partition("-")
                 last = last or first
                 values += ["%0*d" % (len(first), value) for value in range(int(first), int(last) + 1)]
             choices.append(values)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+# pylint: disable=kwarg-superseded-by-positional-arg  # what fleet.edit_* take after their names are changes
 from dataclasses import replace
 from typing import Any
 
