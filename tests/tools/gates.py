@@ -203,7 +203,7 @@ def main(argv: list[str]) -> int:
             print("another run of the gates is going on in this folder: waiting for its end", flush=True)
             fcntl.flock(turn, fcntl.LOCK_EX)
         print(f"machine: {describe_machine()}", flush=True)
-        tree.sync()
+        os.environ[tree.FROZEN] = str(tree.sync())
         patterns = accepted_skips() if os.environ.get("CI") == "true" else None
         return summary(run_all(gates, patterns))
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Change the core in small ways, one at a time, and see whether the unit tests notice.
 
-Usage: python tests/tools/mutation.py [--since REV] [--minutes N] [FILE ...]
+Usage: python tests/tools/mutation.py [--since REV] [--minutes N] [--tests PATH] [FILE ...]
 
 Without files: those of the core that differ from REV (default: origin/main; all of the core where that does not exist).
 Each mutant runs only the tests that reach its line, in a forked process that reads the changed source from memory:
@@ -45,7 +45,7 @@ TESTS = "tests/unit/plugins/module_utils/core"
 RESULTS = tree.BUILD / "mutation"
 WORKERS = 2
 MOST_TESTS = 150
-SECONDS = 20
+SECONDS = 30
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -156,20 +156,20 @@ def _put(parent: ast.AST, field: str, index: int | None, child: ast.AST) -> None
 
 
 class ChangedSource(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Import one module from a text instead of its file."""
+    """Import one module, under each of its names, from a text instead of its file."""
 
-    def __init__(self, name: str, source: str) -> None:
-        self.name, self.source = name, source
+    def __init__(self, names: set[str], source: str) -> None:
+        self.names, self.source = names, source
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Answer for the one module."""
-        return importlib.util.spec_from_loader(fullname, self) if fullname == self.name else None
+        return importlib.util.spec_from_loader(fullname, self) if fullname in self.names else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the changed source as the module."""
-        exec(compile(self.source, f"<mutant of {self.name}>", "exec"), module.__dict__)
+        exec(compile(self.source, f"<mutant of {module.__name__}>", "exec"), module.__dict__)
 
 
 def pytest_words(tests: Sequence[str]) -> list[str]:
@@ -178,8 +178,8 @@ def pytest_words(tests: Sequence[str]) -> list[str]:
     return [*quiet, *tests]
 
 
-def reach() -> tuple[dict[str, dict[int, set[str]]], dict[str, float]]:
-    """Run all tests of the core once.
+def reach(where: str) -> tuple[dict[str, dict[int, set[str]]], dict[str, float]]:
+    """Run the tests once.
 
     Return path -> line -> tests that execute it (line 0: any line), and the seconds that each test took.
     """
@@ -187,7 +187,7 @@ def reach() -> tuple[dict[str, dict[int, set[str]]], dict[str, float]]:
     data_file = RESULTS / "coverage"
     env = {**tree.environment(), "COVERAGE_FILE": str(data_file)}
     words = [
-        *pytest_words([TESTS]),
+        *pytest_words([where]),
         "--cov",
         "--cov-context=test",
         "--cov-report=",
@@ -216,22 +216,23 @@ def reach() -> tuple[dict[str, dict[int, set[str]]], dict[str, float]]:
     return found, dict(read_junit(junit).times)
 
 
-def quickest(tests: set[str], seconds: dict[str, float]) -> list[str]:
-    """Return the tests in the order of their time, those that fit into the limit, at least one."""
+def batches(tests: set[str], seconds: dict[str, float]) -> list[list[str]]:
+    """Return the tests in batches of a few seconds, the quick ones first."""
     times = {}
     for test in tests:
         # The result file writes a file and its class with dots: a/b.py::C::t[x] is a.b.C::t[x] there.
         plain, bracket, parameters = test.partition("[")
         *place, name = plain.replace(".py::", "::").replace("/", ".").split("::")
         times[test] = seconds.get(f"{'.'.join(place)}::{name}{bracket}{parameters}", 1.0)
-    ordered: list[str] = []
-    spent = 0.0
+    found: list[list[str]] = []
+    room = 0.0
     for test in sorted(tests, key=lambda name: (times[name], name)):
-        spent += times[test]
-        if ordered and (spent > SECONDS / 4 or len(ordered) == MOST_TESTS):
-            break
-        ordered.append(test)
-    return ordered
+        if not found or times[test] > room or len(found[-1]) == MOST_TESTS:
+            found.append([])
+            room = SECONDS / 4
+        found[-1].append(test)
+        room -= times[test]
+    return found
 
 
 def start(mutant: Mutant, tests: list[str]) -> int:
@@ -243,30 +244,38 @@ def start(mutant: Mutant, tests: list[str]) -> int:
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    module = "ansible_collections.rdma.k8s." + mutant.path.removesuffix(".py").replace("/", ".")
-    sys.meta_path.insert(0, ChangedSource(module, mutant.source))
+    dotted = mutant.path.removesuffix(".py").replace("/", ".")
+    names = {f"ansible_collections.rdma.k8s.{dotted}", dotted.replace("plugins.module_utils", "rdma_k8s")}
+    sys.meta_path.insert(0, ChangedSource(names, mutant.source))
     settings.register_profile("mutation", max_examples=25, deadline=None, database=None)
     settings.load_profile("mutation")
     os._exit(int(pytest.main(pytest_words(tests))))
 
 
-def run(todo: list[tuple[Mutant, list[str]]], seconds: float) -> tuple[list[Mutant], int]:
-    """Run mutants until all are done or the time is over; return survivors and the number tried."""
-    end, running = time.monotonic() + seconds, dict[int, Mutant]()
+def run(todo: list[tuple[Mutant, list[list[str]]]], seconds: float) -> tuple[list[Mutant], int]:
+    """Run mutants until all are done or the time is over; return survivors and the number tried.
+
+    A mutant survives when none of its batches of tests notices it.
+    """
+    end, running = time.monotonic() + seconds, dict[int, tuple[Mutant, list[list[str]]]]()
     survivors, tried = [], 0
     waiting = list(reversed(todo))
     while running or (waiting and time.monotonic() < end):
         while waiting and len(running) < WORKERS and time.monotonic() < end:
-            mutant, tests = waiting.pop()
+            mutant, left = waiting.pop()
             tried += 1
-            if tests:
-                running[start(mutant, tests)] = mutant
+            if left:
+                running[start(mutant, left[0])] = (mutant, left[1:])
             else:
                 survivors.append(mutant)
         if running:
             pid, status = os.wait()
-            mutant = running.pop(pid)
-            if os.waitstatus_to_exitcode(status) == 0:
+            mutant, left = running.pop(pid)
+            if os.waitstatus_to_exitcode(status):
+                continue
+            if left:
+                running[start(mutant, left[0])] = (mutant, left[1:])
+            else:
                 survivors.append(mutant)
     return survivors, tried
 
@@ -286,6 +295,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--since", default="origin/main")
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--tests", default=TESTS)
     parser.add_argument("files", nargs="*")
     options = parser.parse_args(argv)
     begin = time.monotonic()
@@ -297,13 +307,13 @@ def main(argv: list[str]) -> int:
         print(f"no file of the core differs from {options.since}")
         return 0
     every = [mutant for name in files for mutant in mutants(name, Path(name).read_text())]
-    tests, seconds = reach()
+    tests, seconds = reach(options.tests)
     todo = []
     for mutant in every:
         lines = tests.get(mutant.path, {})
         # What runs at import has no test of its own: any test of the file may notice.
         names = lines.get(mutant.line) or (lines.get(0, set()) if mutant.line in lines else set())
-        todo.append((mutant, quickest(names, seconds)))
+        todo.append((mutant, batches(names, seconds)))
     random.Random(0).shuffle(todo)
     print(f"{len(every)} mutants in {len(files)} file(s), {options.minutes:g} minutes at most", flush=True)
     survivors, tried = run(todo, options.minutes * 60 - (time.monotonic() - begin))

@@ -58,7 +58,7 @@ def environment() -> dict[str, str]:
         for name, value in tree.environment(home=home).items()
         if name != "ANSIBLE_COLLECTIONS_PATH"
     }
-    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "CI"):
+    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "CI", tree.FROZEN):
         kept.pop(name, None)
     return {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
 

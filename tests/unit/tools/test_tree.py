@@ -63,6 +63,17 @@ def test_what_tools_wrote_stays(work: Path) -> None:
     assert "tests/output/result" in names(copy)
 
 
+def test_a_frozen_copy_stays_as_it_is(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tree.sync()
+    (work / "two.sh").write_text("changed\n")
+    monkeypatch.setenv(tree.FROZEN, str(copy))
+    tree.sync()
+    assert (copy / "two.sh").read_text() == "2\n"
+    monkeypatch.setenv(tree.FROZEN, "/another/copy")
+    tree.sync()
+    assert (copy / "two.sh").read_text() == "changed\n"
+
+
 def test_git_sees_the_same_files_in_the_copy(work: Path) -> None:
     copy = tree.sync()
     seen = subprocess.run(
