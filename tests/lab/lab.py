@@ -223,8 +223,7 @@ class Lab:
                     saved = (
                         self.cache.path / f"warm-{image.key}-{qemu.state_key(spec, image.key, accel, build)}"
                     )
-                    if not (saved / "done").exists():
-                        self._save(state, image, saved)
+                    self._ensure_saved(state, image, saved)
                     state = dataclasses.replace(state, warm=True, started=time.time())
                 self._start(state, image, saved)
             except BaseException:
@@ -333,6 +332,18 @@ class Lab:
                     f"The switch of the rails did not start; see {self.directory}/switch.log.",
                 )
             time.sleep(0.02)
+
+    def _ensure_saved(self, state: State, image: Image, saved: pathlib.Path) -> None:
+        """Make the saved state if there is none; two labs of one kind that start together make it once."""
+        with (self.cache.path / "saving.lock").open("w") as lock:
+            if not (saved / "done").exists():
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    self.progress.say("another lab saves its state; waiting for it")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (saved / "done").exists():
+                self._save(state, image, saved)
 
     def _save(self, state: State, image: Image, saved: pathlib.Path) -> None:
         """Boot the nodes once and keep them, memory and all, as ``saved``."""

@@ -571,7 +571,8 @@ def difference(before: dict, after: dict) -> str:
 
 def run_selftest(cache: Cache, progress: Progress, cold: bool = False) -> int:
     """Boot, check, end; 0 when every assertion held."""
-    this = lab.Lab("selftest", cache, progress)
+    # A name for each checkout, so that two of them can run their tests at the same time.
+    this = lab.Lab(f"selftest-{plan.digest(__file__)[:8]}", cache, progress)
     report = Report()
     this.down()
     try:

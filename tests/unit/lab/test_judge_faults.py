@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import pathlib
 import types
 import typing
@@ -67,76 +66,108 @@ class Scripted:
         self, module: types.ModuleType, *runs: tuple[dict, int], snapshot: dict | None = None
     ) -> None:
         self.runs_left = list(runs)
-        self.changes: list[tuple[str | None, str | None]] = []
+        self.changes: list[tuple[list[str], list[str]]] = []
         self.driver = module.Driver("lab", pathlib.Path("inventory"), pathlib.Path("work"))
         self.driver.judge = lambda _name, *_options: self.runs_left.pop(0)
         self.driver.snapshot = lambda _name, _node: snapshot or {}
-        self.driver.change = lambda undo, play: self.changes.append(
-            (undo and undo["play"], play and play["play"])
+        self.driver.change = lambda before, now: self.changes.append(
+            ([fault["play"] for fault in before], [fault["play"] for fault in now])
         )
 
 
-FAULTY = (document(node1_A_1=("fail", "MTU 1500.")), 2)
+FAULT = ("fail", "MTU 1500.")
+FAULTY = (document(node1_A_1=FAULT), 2)
 CLEAN = (document(), 0)
+NAMESPACES = {"namespaces": ["x"], "more": 1}
 
 
-def test_everything_as_expected(driver: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    scripted = Scripted(driver, CLEAN, FAULTY, CLEAN, CLEAN, snapshot={"namespaces": ["x"], "more": 1})
-    driver.run(scripted.driver, SMALL, document(), [])
+def test_a_fault_on_each_node_at_once(driver: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    scripted = Scripted(driver, CLEAN, FAULTY, CLEAN, snapshot=NAMESPACES)
+    driver.run(scripted.driver, SMALL, document(), [], False)
     assert scripted.runs_left == []
-    assert scripted.changes == [(None, "mtu 0"), ("mtu 0", "namespace"), ("namespace", None)]
-    assert (scripted.driver.runs, scripted.driver.failed) == (5, 0)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("[")[0].split() for line in lines[2:4]] == [
+    assert scripted.changes == [([], ["mtu 0", "namespace"]), (["mtu 0", "namespace"], [])]
+    assert (scripted.driver.told, scripted.driver.failed) == (5, 0)
+    lines = [line.split("[")[0].split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[2:4] == [
         ["ok", "node1", "mtu", "0", "A-1", "fail"],
         ["ok", "node2", "namespace", "nothing", "changes"],
     ]
+
+
+def test_one_fault_in_the_lab_at_a_time(driver: types.ModuleType) -> None:
+    scripted = Scripted(driver, CLEAN, FAULTY, CLEAN, CLEAN, snapshot=NAMESPACES)
+    driver.run(scripted.driver, SMALL, document(), [], True)
+    assert scripted.runs_left == []
+    assert scripted.changes == [([], ["mtu 0"]), (["mtu 0"], ["namespace"]), (["namespace"], [])]
+    assert (scripted.driver.told, scripted.driver.failed) == (5, 0)
+
+
+def test_just_the_wanted_fault(driver: types.ModuleType) -> None:
+    scripted = Scripted(driver, CLEAN, CLEAN, CLEAN, snapshot=NAMESPACES)
+    driver.run(scripted.driver, SMALL, document(), ["namespace"], False)
+    assert scripted.changes == [([], ["namespace"]), (["namespace"], [])]
+    assert scripted.driver.failed == 0
 
 
 @pytest.mark.parametrize(
     ("runs", "wrong"),
     [
         (
-            [(document(node2_A_1=("warn", "Odd.")), 0), FAULTY, CLEAN, CLEAN],
+            [(document(node2_A_1=("warn", "Odd.")), 0), FAULTY, CLEAN],
             "the findings differ from the first run",
         ),
-        ([(CLEAN[0], 2), FAULTY, CLEAN, CLEAN], "ended with code 2, expected 0"),
-        ([CLEAN, (FAULTY[0], 0), CLEAN, CLEAN], "ended with code 0, expected that it fails"),
-        ([CLEAN, (document(), 2), CLEAN, CLEAN], 'node1 A-1: expected {fail: "MTU 1500."}, found pass'),
+        ([(CLEAN[0], 2), FAULTY, CLEAN], "ended with code 2, expected 0"),
+        ([CLEAN, (FAULTY[0], 0), CLEAN], "ended with code 0, expected 2"),
+        ([CLEAN, (document(), 2), CLEAN], 'node1 A-1: expected {fail: "MTU 1500."}, found pass'),
         (
-            [CLEAN, (document(node1_A_1=("fail", "MTU 1501.")), 2), CLEAN, CLEAN],
+            [CLEAN, (document(node1_A_1=("fail", "MTU 1501.")), 2), CLEAN],
             'node1 A-1: expected {fail: "MTU 1500."}, found {fail: "MTU 1501."}',
         ),
         (
-            [
-                CLEAN,
-                (document(node1_A_1=("fail", "MTU 1500."), node2_A_1=("fail", "MTU 1500.")), 2),
-                CLEAN,
-                CLEAN,
-            ],
+            [CLEAN, (document(node1_A_1=FAULT, node2_A_1=FAULT), 2), CLEAN],
             'node2 A-1: expected pass, found {fail: "MTU 1500."}',
         ),
-        ([CLEAN, FAULTY, (FAULTY[0], 0), CLEAN], 'node1 A-1: expected pass, found {fail: "MTU 1500."}'),
         (
-            [CLEAN, FAULTY, CLEAN, (document(node2_A_2=("skip", "Other.")), 0)],
+            [CLEAN, FAULTY, (document(node2_A_2=("skip", "Other.")), 0)],
             'node2 A-2: expected {skip: "No NIC."}, found {skip: "Other."}',
         ),
+        ([CLEAN, FAULTY, (FAULTY[0], 0)], 'node1 A-1: expected pass, found {fail: "MTU 1500."}'),
     ],
 )
-def test_each_difference_is_one_wrong_run(
+def test_each_difference_is_one_wrong_line(
     runs: list, wrong: str, driver: types.ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scripted = Scripted(driver, *runs, snapshot={"namespaces": ["x"]})
-    driver.run(scripted.driver, SMALL, document(), [])
-    assert (scripted.driver.runs, scripted.driver.failed) == (5, 1)
+    scripted = Scripted(driver, *runs, snapshot=NAMESPACES)
+    driver.run(scripted.driver, SMALL, document(), [], False)
+    assert (scripted.driver.told, scripted.driver.failed) == (5, 1)
     assert wrong in capsys.readouterr().out
+
+
+def test_a_fault_that_is_not_taken_back_is_seen_in_the_next_run(driver: types.ModuleType) -> None:
+    scripted = Scripted(driver, CLEAN, FAULTY, (FAULTY[0], 0), CLEAN, snapshot=NAMESPACES)
+    driver.run(scripted.driver, SMALL, document(), [], True)
+    assert scripted.driver.failed == 1
+
+
+def test_what_is_wrong_stands_at_the_fault_of_its_node(
+    driver: types.ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = document(node1_A_2=("skip", "Other."), node2_A_1=("warn", "Odd."))
+    both["findings"][0]["status"] = "fail"
+    scripted = Scripted(driver, CLEAN, (both, 2), CLEAN, snapshot=NAMESPACES)
+    driver.run(scripted.driver, SMALL, document(), [], False)
+    lines = [line.split(":")[0].strip() for line in capsys.readouterr().out.splitlines()]
+    at = next(number for number, line in enumerate(lines) if line.startswith("WRONG node2"))
+    assert lines[at - 3].startswith("WRONG node1 mtu 0")
+    assert lines[at - 2 : at] == ["node1 A-1", "node1 A-2"]
+    assert lines[at + 1 : at + 3] == ["(fleet) T-1", "node2 A-1"]
 
 
 def test_a_snapshot_without_what_was_played_is_wrong(
     driver: types.ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scripted = Scripted(driver, CLEAN, FAULTY, CLEAN, CLEAN, snapshot={"namespaces": []})
-    driver.run(scripted.driver, SMALL, document(), [])
+    scripted = Scripted(driver, CLEAN, FAULTY, CLEAN, snapshot={"namespaces": []})
+    driver.run(scripted.driver, SMALL, document(), [], False)
     assert scripted.driver.failed == 1
     assert "snapshot: namespaces is [], expected ['x']" in capsys.readouterr().out
 
@@ -153,23 +184,37 @@ def test_a_check_that_is_missing_is_told(driver: types.ModuleType) -> None:
 def test_an_expectation_that_changes_nothing_is_a_mistake(findings: dict, driver: types.ModuleType) -> None:
     clean = driver.expected_clean(SMALL, ["node1"])
     with pytest.raises(driver.DriverError, match="is no change of a clean node"):
-        driver.expected_with(clean, {"play": "mtu 0", "node": "node1", "findings": findings})
+        driver.expected_with(clean, [{"play": "mtu 0", "node": "node1", "findings": findings}])
 
 
-def test_two_faults_of_one_node_are_never_in_force_together(driver: types.ModuleType) -> None:
-    first, second = SMALL["faults"]
-    scripted = Scripted(driver, CLEAN, FAULTY, CLEAN, CLEAN, snapshot={"namespaces": ["x"]})
-    driver.run(scripted.driver, {**SMALL, "faults": [first, {**second, "node": "node1"}]}, document(), [])
-    assert scripted.changes == [(None, "mtu 0"), ("mtu 0", None), (None, "namespace"), ("namespace", None)]
+def test_a_node_has_one_fault_at_a_time(driver: types.ModuleType) -> None:
+    faults_ = [{"play": name, "node": f"node{name[-1]}"} for name in ("a1", "b2", "c2", "d1", "e3", "f1")]
+    rounds = [[fault["play"] for fault in found] for found in driver.in_rounds(faults_, False)]
+    assert rounds == [["a1", "b2"], ["c2", "d1", "e3"], ["f1"]]
+    assert [len(found) for found in driver.in_rounds(faults_, True)] == [1] * 6
+
+
+def test_each_node_is_repaired_before_it_is_broken_again(
+    driver: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    this = driver.Driver("two", pathlib.Path("inventory"), pathlib.Path("work"))
+    calls: list[list[list[str]]] = []
+    monkeypatch.setattr(this, "_change_node", calls.append)
+    before = [{"play": "mtu 0 1500", "node": "node1"}, {"play": "exclusive", "node": "node2"}]
+    this.change(before, [{"play": "swap-nics 0 1", "node": "node1"}])
+    assert sorted(calls) == [
+        [["--undo", "node1", "mtu"], ["node1", "swap-nics", "0", "1"]],
+        [["--undo", "node2", "exclusive"]],
+    ]
 
 
 def test_a_lab_that_refuses_a_fault_is_an_error(
     driver: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    this = driver.Driver("lab", pathlib.Path("inventory"), pathlib.Path("work"))
+    this = driver.Driver("two", pathlib.Path("inventory"), pathlib.Path("work"))
     monkeypatch.setattr(driver, "LAB", SCENARIO / "files" / "policy.yml")
-    with pytest.raises(driver.DriverError, match="fault --name lab node1 mtu 0: "):
-        this.change(None, SMALL["faults"][0])
+    with pytest.raises(driver.DriverError, match="fault --name two node1 mtu 0: "):
+        this.change([], [SMALL["faults"][0]])
 
 
 # --- the file of expectations ---------------------------------------------------------------------------------------
@@ -192,12 +237,17 @@ def test_each_fault_says_what_it_changes_or_why_it_does_not(driver: types.Module
     clean = driver.expected_clean(EXPECTED, ["node1", "node2"])
     for fault in EXPECTED["faults"]:
         assert set(fault) - {"snapshot", "why"} == {"play", "node", "playbook", "findings"}
-        said = driver.expected_with(clean, fault)
-        worst = [status for key, (status, _message) in said.items() if said[key] != clean[key]]
-        assert bool(worst) != ("why" in fault), fault["play"]
-        assert json.dumps(fault["findings"])
+        said = driver.expected_with(clean, [fault])
+        assert (said == clean) == ("why" in fault), fault["play"]
+        assert fault["playbook"] in driver.PLAYBOOK_ENDS
 
 
-def test_the_nodes_take_turns() -> None:
-    nodes = [fault["node"] for fault in EXPECTED["faults"]]
-    assert all(one != two for one, two in zip(nodes, nodes[1:], strict=False))
+def test_faults_that_meet_touch_different_checks(driver: types.ModuleType) -> None:
+    rounds = driver.in_rounds(EXPECTED["faults"], False)
+    assert {len(found) for found in rounds} == {2}
+    for before, now in zip([[], *rounds], rounds, strict=False):
+        one, two = now
+        assert not set(one["findings"]) & set(two["findings"]), (one["play"], two["play"])
+        for fault in now:
+            earlier = [set(old["findings"]) for old in before if old["node"] == fault["node"]]
+            assert not set(fault["findings"]).intersection(*earlier) or not earlier, fault["play"]

@@ -11,6 +11,8 @@ import shlex
 import socket
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 import yaml
@@ -217,6 +219,27 @@ def test_a_saved_state_is_made_once(ready: lab.Lab, monkeypatch: pytest.MonkeyPa
     ready.up(plan.make_spec())
     ready.up(plan.make_spec(rails=2))
     assert calls == ["save", (True, "warm-k-"), (True, "warm-k-"), "save", (True, "warm-k-")]
+
+
+def test_two_labs_of_one_kind_save_its_state_once(this: lab.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    this.cache.claim()
+    saved = this.cache.path / "warm-k-1"
+    calls = []
+
+    def save(_self: object, _state: object, _image: object, saved: pathlib.Path) -> None:
+        calls.append(threading.current_thread().name)
+        saved.mkdir()
+        time.sleep(0.3)
+        (saved / "done").touch()
+
+    monkeypatch.setattr(lab.Lab, "_save", save)
+    labs = [lab.Lab(name, this.cache, this.progress) for name in ("one", "two")]
+    threads = [threading.Thread(target=one._ensure_saved, args=(None, None, saved)) for one in labs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1
 
 
 def test_a_qemu_that_ends_says_why(this: lab.Lab) -> None:
