@@ -202,8 +202,23 @@ def _filled_in(texts_: list[str], where: Where) -> list[str]:
                 raise malformed((where, number), "without '=' where no word stands above", text_)
             words = [above[at] if word == "=" else word for at, word in enumerate(words)]
         above = words
-        filled.append(" ".join(words))
+        filled.append(
+            " ".join([_unmarked(word) for word in words])
+            if any("==" in word for word in words)
+            else " ".join(words)
+        )
     return filled
+
+
+def _marked(text_: str) -> str:
+    """A row in which a word of nothing but ``=`` has one more of them, so that it is no repetition."""
+    if "=" not in text_:
+        return text_
+    return " ".join(["=" + word if word and not word.strip("=") else word for word in text_.split(" ")])
+
+
+def _unmarked(word: str) -> str:
+    return word[1:] if word.startswith("==") and not word.strip("=") else word
 
 
 def _repeated(texts_: list[str]) -> list[str]:
@@ -350,7 +365,7 @@ def _encode_list(values: Any, compact: bool) -> Any:
         return [entry if type(entry) in _PLAIN else encode(entry, compact) for entry in values]
     several = compact and len(values) > 1
     if _is_row(values[0]):
-        texts_ = [str(entry) for entry in values]
+        texts_ = [_marked(str(entry)) for entry in values]
         return _repeated(texts_) if several else texts_
     return _table(values) if several else [_encode_object(entry, compact) for entry in values]
 

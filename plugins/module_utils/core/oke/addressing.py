@@ -180,7 +180,8 @@ def derive_child(
     _require_index(nic_index)
     parent = derive_parent(vnic, nic_index, oca_network)
     subnet = require_vnic(vnic)[1]
-    children = _checked_range(subnet, require_oca_network(oca_network), child_range)
+    wanted = child_range if isinstance(child_range, (str, Prefix)) else ranges.validate(child_range)
+    children = _checked_range(subnet, require_oca_network(oca_network), wanted)
     if parent.offset >= children.size:
         raise _outside_child_range(nic_index, subnet.length, children)
     return Child(

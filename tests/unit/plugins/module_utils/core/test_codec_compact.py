@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import codec
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
-from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import Route
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot, Route, Rule
 
 
 @dataclass(frozen=True)
@@ -143,3 +143,13 @@ VALUES = st.recursive(
 def test_garbage_is_refused_with_a_typed_error(value: Any) -> None:
     with contextlib.suppress(RdmaError):
         codec.decode(Tree, {"branches": value})
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_word_that_looks_like_a_repetition_stays_itself(compact):
+    """An interface can be called =, and a selector can hold such words."""
+    rules = (Rule(1, "=", 5, "iif = oif =="), Rule(2, "=", 5, "iif = oif =="), Rule(3, "===", 5, "= ab"))
+    snapshot = NodeSnapshot(
+        "n", rules=rules, routes=(Route("10.0.0.0/8", "="), Route("10.0.0.0/8", "=", src="=="))
+    )
+    assert NodeSnapshot.from_dict(json.loads(json.dumps(snapshot.to_dict(compact)))) == snapshot

@@ -206,8 +206,10 @@ def test_no_range_for_16_nics_of_a_large_subnet() -> None:
 
 @pytest.mark.parametrize("value", [None, 12, ["10.0.0.0/8"], "", "\x00", "10.0.0.0/" + "9" * 5000])
 def test_a_range_that_is_no_text(value: Any) -> None:
-    """F29."""
+    """F29, in the derivation too."""
     assert error_of(child_range.validate, value).code == "range_parse_error"
+    vnic = addressing.read_vnic("10.140.77.19", "10.140.64.0/19")
+    assert error_of(addressing.derive_child, vnic, 0, "10.224.0.0/12", value).code == "range_parse_error"
 
 
 @given(st.builds(Prefix, st.just(4), st.integers(0, 2**32 - 1), st.integers(0, 32)))
