@@ -111,10 +111,11 @@ def rail_commands(rail: dict, link: str | None = None) -> list[str]:
 
 
 def lay_out(node: dict, rails: list[dict]) -> None:
-    """Give the rails their sysctls, MTU, address, route and rule; what is already so stays so."""
-    for rail in rails:
-        for name, value in rail["sysctl"].items():
-            write(f"/proc/sys/net/ipv4/conf/{rail['name']}/{name}", value)
+    """Give the rails their MTU, address, route, rule and sysctls; what is already so stays so.
+
+    The sysctls come last: the directory of a NIC that has just been renamed is made anew a moment after its new name
+    can be seen, and a change of the link waits for the end of that.
+    """
     lines = [line for rail in rails for line in rail_commands(rail)]
     rules = {
         (rule.get("src"), str(rule.get("table"))) for rule in json.loads(run("ip", "-j", "rule", "show"))
@@ -123,6 +124,9 @@ def lay_out(node: dict, rails: list[dict]) -> None:
         if (rail["address"], str(rail["table"])) not in rules:
             lines.append(f"rule add priority {rail['priority']} from {rail['address']} table {rail['table']}")
     run("ip", "-batch", "-", stdin="\n".join(lines) + "\n")
+    for rail in rails:
+        for name, value in rail["sysctl"].items():
+            write(f"/proc/sys/net/ipv4/conf/{rail['name']}/{name}", value)
 
 
 def wait_for_rails(node: dict, seconds: float = 30.0) -> None:
@@ -179,7 +183,7 @@ def boot() -> None:
         for rail in node["rails"]:
             add_rdma_device(rail)
         retry(30.0, imds_answers)
-    except NodeError as error:
+    except (NodeError, OSError) as error:
         write(STATE, f"failed: {error}\n")
         raise
     write(STATE, "ready\n")

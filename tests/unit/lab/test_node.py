@@ -231,12 +231,26 @@ def test_retry(monkeypatch: pytest.MonkeyPatch) -> None:
         node.retry(0.0, busy)
 
 
-def test_boot_leaves_the_reason_of_a_failure(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [node.NodeError("no document"), FileNotFoundError("no document")])
+def test_boot_leaves_the_reason_of_a_failure(
+    error: Exception, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(node, "STATE", str(tmp_path / "lab" / "state"))
 
     def document() -> dict:
-        raise node.NodeError("no document")
+        raise error
 
     monkeypatch.setattr(node, "document", document)
     assert node.main(["boot"]) == 1
     assert (tmp_path / "lab" / "state").read_text() == "failed: no document\n"
+
+
+def test_settings_of_a_nic_come_after_its_link(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(node, "run", lambda *command, **_more: done.append(command[1]) or "[]")
+    monkeypatch.setattr(node, "write", lambda path, _value: done.append(path.rsplit("/", 1)[1]))
+    rails = plan.node_document(plan.LabSpec(rails=1), 1)["rails"]
+    node.lay_out({}, rails)
+    assert done == ["-j", "-batch", *rails[0]["sysctl"]]
