@@ -59,8 +59,9 @@ class Opened:
             self.faults.append("request: " + request.url)
 
     def violations(self) -> list[str]:
-        """What axe-core finds wrong with the page as it is now."""
+        """What axe-core finds wrong with the page, once nothing on it moves: half faded in, any text is too pale."""
         self.page.evaluate(AXE)
+        self.page.evaluate("() => Promise.all(document.getAnimations().map((each) => each.finished))")
         found = self.page.evaluate(
             "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
         )
