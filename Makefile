@@ -34,7 +34,7 @@ unit: venv ## run the unit tests, with the coverage of the core
 
 vectors: venv ## run the test vectors through the core
 	$(call need,tests/vectors/run.py)
-	@$(PY) tests/vectors/run.py tests/vectors/oke_child_range.json
+	@$(GATES) vectors
 
 lint: venv ## run the linters, the formatter in check mode, and the type checker
 	@$(GATES) ruff ruff-format mypy reuse changelog ansible-lint yamllint

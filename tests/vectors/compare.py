@@ -14,6 +14,10 @@ class UnjudgeableError(Exception):
     """A file or a case that says nothing about the core: malformed, or of an unknown kind."""
 
 
+class NotYetError(Exception):
+    """A case of a kind that is known and that nothing judges yet; its text is the kind."""
+
+
 def as_json(value: Any) -> str:
     """One text for each JSON value: true, 1 and 1.0 differ, the order of keys does not matter."""
     return json.dumps(value, sort_keys=True)

@@ -417,6 +417,12 @@ def cases(document: Any) -> list[Any]:
     return found
 
 
+def kind_of(case: Any) -> str:
+    """The operation of a case; empty when it has none."""
+    op = case.get("op") if isinstance(case, dict) else None
+    return op if isinstance(op, str) else ""
+
+
 def judge(document: Any, case: Any) -> list[str]:
     """Run one case through the core and compare."""
     run, given, expected = checked(document["schema"], case)

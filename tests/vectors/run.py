@@ -3,19 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run every case of vector files through the core, print each mismatch and, last, `N passed, M failed`.
 
-Usage: run.py FILE...
+Usage: run.py FILE... [--kinds KIND,KIND]
 
+With --kinds only the cases of these kinds (operations, in the files of the OKE child range) are judged.
 Needs only Python and the libraries of the core (netaddr, jmespath); neither Ansible nor PyYAML.
 Exit codes: 0 all passed, 1 a case failed, 2 a file or a case that cannot be judged: an unreadable file, a file of
-another kind, a case without an operation, input or expectation, an unknown operation or kind, no case at all.
+another kind, a case without an operation, input or expectation, an unknown operation or kind, no case at all. Kinds
+that are known and not supported yet are counted by name, and the exit code is 2.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import traceback
 import types
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,12 +40,13 @@ load_core()
 sys.path.insert(0, str(HERE))
 
 import oke  # noqa: E402
-from compare import UnjudgeableError  # noqa: E402
+import spiderpool  # noqa: E402
+from compare import NotYetError, UnjudgeableError  # noqa: E402
 
 # One line for each family; a file goes to the first that knows it.
-ADAPTERS: tuple[Any, ...] = (oke,)
+ADAPTERS: tuple[Any, ...] = (oke, spiderpool)
 # Families that are recognised by the first words of "what", and come with later parts.
-NOT_YET = ("Spiderpool SR-IOV RDMA", "ACK validator")
+NOT_YET = ("ACK validator",)
 CRASHES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -80,17 +85,31 @@ def run_case(adapter: Any, document: Any, case: Any) -> list[str]:
         return ["crashed: %s" % "".join(traceback.format_exception_only(type(crash), crash)).strip()]
 
 
-def run_file(path: str) -> Tally:
+def chosen(cases: list[Any], adapter: Any, kinds: list[str]) -> list[Any]:
+    """The cases of these kinds, all when none is given."""
+    if not kinds:
+        return cases
+    absent = sorted(set(kinds) - {adapter.kind_of(case) for case in cases})
+    if absent:
+        raise UnjudgeableError("has no case of kind %s" % ", ".join(absent))
+    return [case for case in cases if adapter.kind_of(case) in kinds]
+
+
+def run_file(path: str, kinds: list[str]) -> Tally:
     """Run one file, printing each mismatch."""
     document = read(path)
     adapter = adapter_of(document)
-    cases = adapter.cases(document)
+    cases = chosen(adapter.cases(document), adapter, kinds)
     if not cases:
         raise UnjudgeableError("has no cases")
     passed = failed = unjudged = 0
+    later: Counter[str] = Counter()
     for number, case in enumerate(cases):
         try:
             differences = run_case(adapter, document, case)
+        except NotYetError as reason:
+            later[str(reason)] += 1
+            continue
         except UnjudgeableError as reason:
             print("%s: case %d: %s" % (path, number, reason), file=sys.stderr)
             unjudged += 1
@@ -101,18 +120,25 @@ def run_file(path: str) -> Tally:
             failed += 1
         else:
             passed += 1
-    return Tally(passed, failed, unjudged)
+    if later:
+        told = ", ".join("%s %d" % entry for entry in sorted(later.items()))
+        print("%s: %d cases not supported yet: %s" % (path, sum(later.values()), told), file=sys.stderr)
+    return Tally(passed, failed, unjudged + sum(later.values()))
 
 
-def main(paths: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run all files and return the exit code."""
+    parser = argparse.ArgumentParser(description="Run the cases of vector files through the core.")
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("--kinds", default="", help="judge only cases of these kinds, comma between them")
+    options = parser.parse_args(arguments)
     passed = failed = 0
-    judged = bool(paths)
-    if not paths:
-        print("usage: run.py FILE...", file=sys.stderr)
-    for path in paths:
+    judged = bool(options.files)
+    if not options.files:
+        print("usage: run.py FILE... [--kinds KIND,KIND]", file=sys.stderr)
+    for path in options.files:
         try:
-            tally = run_file(path)
+            tally = run_file(path, [kind for kind in options.kinds.split(",") if kind])
         except UnjudgeableError as reason:
             print("%s: %s" % (path, reason), file=sys.stderr)
             judged = False

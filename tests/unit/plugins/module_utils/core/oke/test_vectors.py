@@ -274,10 +274,9 @@ def test_a_file_that_cannot_be_judged_ends_with_2(
     assert captured.out == "%d passed, 0 failed\n" % len(CASES)
 
 
-@pytest.mark.parametrize("name", ["spiderpool_cases.json", "ack_cases.json"])
-def test_a_family_without_adapter_ends_with_2(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_family_without_adapter_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     """It is known, and not judged yet."""
-    assert run.main([str(VECTORS / name)]) == 2
+    assert run.main([str(VECTORS / "ack_cases.json")]) == 2
     assert "not supported yet" in capsys.readouterr().err
 
 
