@@ -23,15 +23,25 @@ def run(module: AnsibleModule, act: Callable[[], dict[str, Any]], libraries: tup
         brought along; when there is nothing yet, the result tells the plugin which ones by ``missing_libraries``.
     """
     try:
-        missing = bundle.prepare(libraries)
-        if missing:
-            _fail_missing(module, missing, "not installed")
+        prepare(module, libraries)
         result = act()
     except RdmaError as error:
-        if error.code == "library_missing":
-            _fail_missing(module, [error.details["library"]], error.details["reason"])
-        module.fail_json(msg=str(error), code=error.code, details=dict(error.details))
+        fail(module, error)
     module.exit_json(changed=False, **result)
+
+
+def prepare(module: AnsibleModule, libraries: tuple[str, ...]) -> None:
+    """Make the libraries importable, or fail with the names of those that are missing."""
+    missing = bundle.prepare(libraries)
+    if missing:
+        _fail_missing(module, missing, "not installed")
+
+
+def fail(module: AnsibleModule, error: RdmaError, **outcome: Any) -> None:
+    """End with an error and with what was done until then."""
+    if error.code == "library_missing":
+        _fail_missing(module, [error.details["library"]], error.details["reason"])
+    module.fail_json(msg=str(error), code=error.code, details=dict(error.details), **outcome)
 
 
 def findings(read: Iterable[ReadError], parsed: Iterable[RdmaError]) -> list[dict[str, Any]]:

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Play the undo records back. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+from ..core.errors import RdmaError
+from . import changes, edits, store
+from .files import Root, reason_of
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to read and write one kind of setting of a node, by the name of the object.
+
+    Both raise ``RdmaError`` when they cannot. Values are plain data that JSON gives back unchanged: lists, no tuples.
+    """
+
+    read: Callable[[Root, str], Any]
+    write: Callable[[Root, str, Any], None]
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What became of one record.
+
+    :param outcome: ``restored``; ``kept`` when the object has been changed by somebody else since; ``failed``.
+    :param reason: a sentence for ``kept`` and ``failed``.
+    """
+
+    record: store.Record
+    outcome: str
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """As plain data: module, kind, name, outcome, reason."""
+        return {
+            "module": self.record.owner,
+            "kind": self.record.kind,
+            "name": self.record.name,
+            "outcome": self.outcome,
+            "reason": self.reason,
+        }
+
+
+def _read_file(root: Root, path: str) -> Any:
+    state = edits.read(root, path)
+    return state and state.to_dict()
+
+
+def _write_file(root: Root, path: str, value: Any) -> None:
+    edits.write(root, path, edits.state_of(value))
+
+
+def _read_directory(root: Root, path: str) -> bool:
+    return os.path.isdir(edits.place_of(root, path))
+
+
+def _write_directory(root: Root, path: str, value: Any) -> None:
+    del value  # a directory is only ever removed: it was not there before; one that is in use stays
+    try:
+        place = edits.place_of(root, path)
+        if not os.listdir(place):
+            os.rmdir(place)
+    except OSError as error:
+        raise RdmaError(
+            "file_not_written",
+            "The directory %s cannot be removed: %s." % (path, reason_of(error)),
+            path=path,
+        ) from error
+
+
+SETTINGS: dict[str, Setting] = {
+    "directory": Setting(_read_directory, _write_directory),
+    "file": Setting(_read_file, _write_file),
+    "value": Setting(changes.read_value, changes.write_value),
+}
+"""Each kind of record. A kind is part of what lies on the nodes: never removed, never given another meaning."""
+
+
+def undo(root: Root, owners: Optional[Iterable[str]] = None, check_mode: bool = False) -> list[Undone]:
+    """Restore what was there before our changes, the last change first.
+
+    An object that holds neither the value before nor ours was changed by somebody else: it is left alone, and its
+    record stays. One that fails does not stop the others.
+
+    :param owners: only the changes of these modules; all when not given.
+    :raises RdmaError: the errors of :func:`store.records` and :func:`store.lock`.
+    """
+    wanted = None if owners is None else set(owners)
+    if check_mode:
+        return _undo(root, wanted, True)
+    if not store.records(root):
+        return []
+    with store.lock(root):
+        return _undo(root, wanted, False)
+
+
+def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undone]:
+    done = []
+    for record in reversed(store.records(root)):
+        if wanted is not None and record.owner not in wanted:
+            continue
+        try:
+            answer = _restore(root, record, check_mode)
+        except RdmaError as error:
+            answer = Undone(record, "failed", str(error))
+        if answer is not None:
+            done.append(answer)
+    return done
+
+
+def _restore(root: Root, record: store.Record, check_mode: bool) -> Optional[Undone]:
+    setting = SETTINGS.get(record.kind)
+    if setting is None:
+        return Undone(record, "failed", "This release does not know the kind %s." % record.kind)
+    held = setting.read(root, record.name)
+    if held not in (record.before, record.after):
+        return Undone(
+            record, "kept", "%s was changed by somebody else since; it is left alone." % record.name
+        )
+    if not check_mode:
+        if held != record.before:
+            setting.write(root, record.name, record.before)
+            if setting.read(root, record.name) != record.before:
+                return Undone(record, "kept", "%s cannot go back yet: it is in use." % record.name)
+        if record.kind == "file":
+            edits.remove_left_over(root, record.name)
+        store.forget(root, record.kind, record.name)
+    return None if held == record.before else Undone(record, "restored")
