@@ -28,10 +28,12 @@ options:
       - Without it the host name is used.
     type: str
   subsets:
-    description: What to read.
+    description:
+      - What to read.
+      - V(slow) is read only when it is named, since it costs seconds or starts programs of the node.
     type: list
     elements: str
-    choices: [kernel, rdma, links, routes, pci, oca, imds, firewall]
+    choices: [kernel, rdma, links, routes, pci, oca, imds, firewall, slow]
     default: [kernel, rdma, links, routes, pci, oca, imds, firewall]
   host_root:
     description:
@@ -64,6 +66,12 @@ EXAMPLES = r"""
 - name: Read all
   rdma.k8s.node_info:
     name: "{{ inventory_hostname }}"
+  register: node
+
+- name: Read all, also what is slow
+  rdma.k8s.node_info:
+    name: "{{ inventory_hostname }}"
+    subsets: [kernel, rdma, links, routes, pci, oca, imds, firewall, slow]
   register: node
 
 - name: Read from a recorded tree, without the metadata service
@@ -224,12 +232,17 @@ snapshot:
       elements: dict
       returned: when the subset V(firewall) is read
       sample: [{family: inet, table: filter, chain: input, hook: input, verdict: drop, text: policy drop}]
+    slow:
+      description: What the subset V(slow) read, one key for each source.
+      type: dict
+      returned: when the subset V(slow) is read
+      sample: {}
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module
-from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import SUBSETS
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import DEFAULT_SUBSETS, SUBSETS
 from ansible_collections.rdma.k8s.plugins.module_utils.host.collect import collect, needs_netlink
 from ansible_collections.rdma.k8s.plugins.module_utils.version import VERSION
 
@@ -242,7 +255,7 @@ def main() -> None:
                 "type": "list",
                 "elements": "str",
                 "choices": list(SUBSETS),
-                "default": list(SUBSETS),
+                "default": list(DEFAULT_SUBSETS),
             },
             "host_root": {"type": "path", "default": "/"},
             "imds_url": {"type": "str"},

@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Callable, Optional
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (
-    SUBSETS,
+    DEFAULT_SUBSETS,
     Arp,
     Collector,
     GidGroup,
@@ -193,7 +193,7 @@ def node(
     return NodeSnapshot(
         name=host_name,
         collected_at=RECORDED_AT,
-        subsets=SUBSETS,
+        subsets=DEFAULT_SUBSETS,
         collector=Collector("0.1.0", "3.10.12", "0.9.7", 84),
         host=HostInfo(
             hostname=host_name,

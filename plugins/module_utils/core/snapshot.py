@@ -20,7 +20,10 @@ from . import codec
 from .errors import RdmaError
 
 SCHEMA_VERSION = 1
-SUBSETS = ("kernel", "rdma", "links", "routes", "pci", "oca", "imds", "firewall")
+DEFAULT_SUBSETS = ("kernel", "rdma", "links", "routes", "pci", "oca", "imds", "firewall")
+"""What is read when nothing is asked for."""
+SUBSETS = (*DEFAULT_SUBSETS, "slow")
+"""All that can be asked for; ``slow`` is what costs seconds or needs a tool of the node."""
 
 
 @dataclass(frozen=True)
@@ -344,6 +347,11 @@ class FirewallRule:
 
 
 @dataclass(frozen=True)
+class Slow:
+    """What the subset ``slow`` read, one field for each source; ``None``: it could not be read, or is not there."""
+
+
+@dataclass(frozen=True)
 class NodeSnapshot:
     """All that was read from one node. See the module's docstring for the meaning of ``None`` and of empty lists."""
 
@@ -372,6 +380,7 @@ class NodeSnapshot:
     imds: Optional[Imds] = codec.item(Imds, None)
     oca: Optional[Oca] = codec.item(Oca, None)
     firewall: Optional[tuple[FirewallRule, ...]] = codec.items(FirewallRule, None)
+    slow: Optional[Slow] = codec.item(Slow, None)
 
     @classmethod
     def from_dict(cls, document: Any) -> NodeSnapshot:

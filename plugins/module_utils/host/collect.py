@@ -12,8 +12,28 @@ from collections.abc import Iterable
 from typing import Any, Optional
 
 from ..core.errors import RdmaError
-from ..core.snapshot import SUBSETS, Collector, FirewallRule, NodeSnapshot, RdmaSystem
-from . import firewall, imds, kernel, links, nftables, oca, rdma_netlink, records, rtnetlink, sysfs, verbs
+from ..core.snapshot import (
+    DEFAULT_SUBSETS,
+    SUBSETS,
+    Collector,
+    FirewallRule,
+    NodeSnapshot,
+    RdmaSystem,
+)
+from . import (
+    firewall,
+    imds,
+    kernel,
+    links,
+    nftables,
+    oca,
+    rdma_netlink,
+    records,
+    rtnetlink,
+    slow,
+    sysfs,
+    verbs,
+)
 from .files import Root
 
 _MODES = {0: "exclusive", 1: "shared"}  # S12
@@ -22,7 +42,7 @@ _MODES = {0: "exclusive", 1: "shared"}  # S12
 def collect(
     name: str = "",
     host_root: str = "/",
-    subsets: Iterable[str] = SUBSETS,
+    subsets: Iterable[str] = DEFAULT_SUBSETS,
     *,
     imds_url: str = "",
     imds_timeout: float = imds.TIMEOUT,
@@ -67,6 +87,8 @@ def collect(
         values["imds"] = answers.documents
     if "oca" in wanted:
         values["oca"] = oca.read(root, answers.plugins if "imds" in wanted else None)
+    if "slow" in wanted:
+        values["slow"] = slow.read(root, host)
     return NodeSnapshot(
         name=name or host.hostname,
         collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -34,6 +34,7 @@ SECTIONS = {
     "imds": snapshot.Imds,
     "oca": snapshot.Oca,
     "firewall": snapshot.FirewallRule,
+    "slow": snapshot.Slow,
 }
 ROWS = {
     "pci": snapshot.PciFunction,

@@ -21,7 +21,7 @@ from . import imds, node as node_area, oca, ranges, tool
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
 from .policy import Policy
-from .registry import CATALOGUE, Check, Outcome, unknown
+from .registry import CATALOGUE, Check, Outcome, skipped, unknown
 
 AREAS = (node_area, oca, imds, ranges, tool)
 """The areas of the catalogue: importing one registers its checks."""
@@ -38,6 +38,7 @@ NEEDS = {
     "imds": ("imds:", "imds"),
     "firewall": ("nftables", "firewall"),
 }
+"""Field of the snapshot to the source of its errors, and the subset that brings it."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,11 @@ def _outcomes(check: Check, fleet: Fleet) -> dict[str, Outcome]:
 
 def _what_is_missing(check: Check, node: Node) -> Optional[Outcome]:
     for field in check.needs:
-        if getattr(node.snapshot, field) is None:
+        part, dot, name = field.partition(".")
+        held = getattr(node.snapshot, part)
+        if held is None and part == "slow" and "slow" not in node.snapshot.subsets:
+            return skipped("Subset 'slow' was not asked for.")
+        if held is None or (dot and getattr(held, name) is None):
             return unknown(node.why_not(*NEEDS[field]))
     return None
 

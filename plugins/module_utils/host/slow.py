@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The subset ``slow``: reads that cost seconds or need a tool of the node. Private to rdma.k8s: it may change any time.
+
+A reader takes the root and the host and returns the value of its field of :class:`~..core.snapshot.Slow`; like every
+other read it does not raise: what it cannot read is ``None``, with the reason among the errors of the root.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..core.snapshot import HostInfo, Slow
+from .files import Root
+
+READERS: dict[str, Callable[[Root, HostInfo], Any]] = {}
+"""Field of :class:`Slow` to its reader."""
+
+
+def read(root: Root, host: HostInfo) -> Slow:
+    """All that the subset holds."""
+    return Slow(**{field: reader(root, host) for field, reader in READERS.items()})
