@@ -28,8 +28,8 @@ LIMIT = 60
 
 _ACTS = frozenset(
     """
-    fcntl.flock os.chmod os.chown os.exec os.fork os.forkpty os.link os.mkdir os.posix_spawn os.remove os.rename os.rmdir
-    os.setxattr os.symlink os.truncate socket.sendmsg socket.sendto subprocess.Popen
+    fcntl.flock os.chmod os.chown os.exec os.fork os.forkpty os.link os.mkdir os.posix_spawn os.remove os.rename
+    os.rmdir os.setxattr os.symlink os.truncate socket.sendmsg socket.sendto subprocess.Popen
     """.split()  # noqa: SIM905 (a list would be one event a line)
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
