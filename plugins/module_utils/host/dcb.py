@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""DCB netlink on the socket class of pyroute2, which has no such messages. Private to rdma.k8s: it may change any time.
+
+Messages and attributes are those of S60 and S61. The kernel answers a set with the driver's result in the attribute of
+the answer, not with an error message, so both are looked at.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import struct
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .. import deps
+from ..core import dcb as wire
+from ..core.errors import RdmaError
+from .files import Root, reason_of
+from .rtnetlink import family_socket
+
+SOURCE = "dcb-netlink"
+NETLINK_ROUTE = 0
+_REQUEST = 0x1
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
+_HIGHEST = 32
+
+
+@dataclass(frozen=True)
+class State:
+    """What the driver of an interface tells. ``pfc`` is a set of priorities, ``apps`` are pairs of DSCP and priority,
+    ``dcbx`` the flags of S62 (``None``: the driver has none)."""
+
+    pfc: int
+    apps: tuple[tuple[int, int], ...] = ()
+    dcbx: Optional[int] = None
+
+    @property
+    def trust(self) -> str:
+        """S63: an entry for a DSCP value in the table makes the port trust DSCP."""
+        return "dscp" if self.apps else "pcp"
+
+    @property
+    def map(self) -> dict[int, int]:
+        """The priority of each DSCP value of the table; of several the highest, as the kernel does."""
+        return dict(sorted(self.apps))
+
+
+def read(netdev: str) -> State:
+    """Ask the driver of an interface.
+
+    :raises RdmaError: ``library_missing``, ``dcb_unsupported``, ``netdev_missing`` or ``dcb_failed``.
+    """
+    ieee = _ieee(netdev)
+    if ieee.pfc is None:
+        raise unsupported(netdev)
+    return State(ieee.pfc, ieee.apps, _dcbx(netdev))
+
+
+def write_pfc(netdev: str, mask: int) -> None:
+    """Make these priorities lossless, and no others.
+
+    :raises RdmaError: as :func:`read`.
+    """
+    _set(netdev, wire.IEEE_SET, wire.write_pfc(mask, _ieee(netdev).pfc_bytes))
+
+
+def write_dscp(netdev: str, dscp: int, priority: Optional[int]) -> None:
+    """Give a DSCP value this priority and no other; ``None`` takes its entries out of the table.
+
+    A driver may itself remove the former entry, so the table is read again before one is deleted.
+
+    :raises RdmaError: as :func:`read`.
+    """
+    if priority is not None and (dscp, priority) not in _ieee(netdev).apps:
+        _set(netdev, wire.IEEE_SET, wire.write_apps([(dscp, priority)]))
+    others = [entry for entry in _ieee(netdev).apps if entry[0] == dscp and entry[1] != priority]
+    for entry in others:
+        _set(netdev, wire.IEEE_DEL, wire.write_apps([entry]))
+
+
+def write_dcbx(netdev: str, flags: int) -> None:
+    """Say who negotiates (S62).
+
+    :raises RdmaError: as :func:`read`.
+    """
+    _check(netdev, _ask(netdev, wire.RTM_SETDCB, wire.SET_DCBX, ("DCBX", flags)).get_attr("DCBX"))
+
+
+def unsupported(netdev: str) -> RdmaError:
+    """The driver has no DCB."""
+    return RdmaError(
+        "dcb_unsupported",
+        "The driver of %s has no DCB (IEEE 802.1Qaz): it can set neither trust, nor PFC, nor the DSCP map."
+        % netdev,
+        hint="Take the interface out of the list, or install a driver that has DCB.",
+        netdev=netdev,
+    )
+
+
+def _ieee(netdev: str) -> wire.Ieee:
+    answer = _ask(netdev, wire.RTM_GETDCB, wire.IEEE_GET)
+    try:
+        return wire.read_ieee(bytes(answer.get_attr("IEEE") or b""))
+    except ValueError as error:
+        raise _failed(netdev, str(error)) from error
+
+
+def _dcbx(netdev: str) -> Optional[int]:
+    try:
+        flags = _ask(netdev, wire.RTM_GETDCB, wire.GET_DCBX).get_attr("DCBX")
+    except RdmaError as error:
+        if error.code == "dcb_unsupported":
+            return None
+        raise
+    return None if flags is None else int(flags)
+
+
+def _set(netdev: str, command: int, content: bytes) -> None:
+    answer = _ask(netdev, wire.RTM_SETDCB, command, ("IEEE", content))
+    result = bytes(answer.get_attr("IEEE") or b"\0")
+    _check(netdev, result[0])
+
+
+def _check(netdev: str, result: Optional[int]) -> None:
+    """The result of the driver: the negative error number, cut to eight bits."""
+    if result:
+        number = 256 - result
+        raise (
+            unsupported(netdev) if number in _UNSUPPORTED else _failed(netdev, reason_of(OSError(number, "")))
+        )
+
+
+def _failed(netdev: str, reason: str) -> RdmaError:
+    return RdmaError("dcb_failed", "DCB of %s: %s." % (netdev, reason), netdev=netdev, reason=reason)
+
+
+def _ask(netdev: str, kind: int, command: int, *more: tuple[str, Any]) -> Any:
+    library = deps.pyroute2()
+    message = _message_class()()
+    message["cmd"] = command
+    message["attrs"] = [("IFNAME", netdev), *more]
+    try:
+        with _socket_class()(NETLINK_ROUTE) as socket:
+            socket.bind()
+            answers = list(socket.nlm_request(message, kind, _REQUEST))
+    except library.NetlinkError as error:
+        raise _refused(netdev, error.code) from error
+    except OSError as error:
+        raise _refused(netdev, error.errno or errno.EIO) from error
+    except (struct.error, KeyError, TypeError, ValueError) as error:
+        raise _failed(netdev, "%s: %s" % (type(error).__name__, error)) from error
+    if not answers:
+        raise _failed(netdev, "the kernel did not answer")
+    return answers[0]
+
+
+def _refused(netdev: str, number: int) -> RdmaError:
+    if number in _UNSUPPORTED:
+        return unsupported(netdev)
+    if number in (errno.ENODEV, errno.ENXIO):
+        return RdmaError(
+            "netdev_missing",
+            "There is no interface %s any more." % netdev,
+            hint="See in the kernel log why it went away.",
+            netdev=netdev,
+        )
+    return _failed(netdev, reason_of(OSError(number, "")))
+
+
+@functools.lru_cache(maxsize=1)
+def _message_class() -> Any:
+    base = deps.pyroute2("pyroute2.netlink").nlmsg
+    names = {
+        wire.ATTR_IFNAME: ("IFNAME", "asciiz"),
+        wire.ATTR_IEEE: ("IEEE", "cdata"),
+        wire.ATTR_DCBX: ("DCBX", "uint8"),
+    }
+
+    class Message(base):  # type: ignore[misc, valid-type]
+        prefix = ""
+        fields = (("family", "B"), ("cmd", "B"), ("padding", "H"))
+        nla_map = tuple([names.get(n, ("ATTRIBUTE_%d" % n, "hex")) for n in range(_HIGHEST)])
+
+    return Message
+
+
+@functools.lru_cache(maxsize=1)
+def _socket_class() -> Any:
+    return family_socket(dict.fromkeys((wire.RTM_GETDCB, wire.RTM_SETDCB), _message_class()))
+
+
+# The undo of these settings; the name of an entry of the map is `INTERFACE DSCP`.
+
+
+def read_pfc_setting(_root: Root, name: str) -> Any:
+    return read(name).pfc
+
+
+def write_pfc_setting(_root: Root, name: str, value: Any) -> None:
+    write_pfc(name, value)
+
+
+def read_dscp_setting(_root: Root, name: str) -> Any:
+    netdev, dscp = name.split()
+    return read(netdev).map.get(int(dscp))
+
+
+def write_dscp_setting(_root: Root, name: str, value: Any) -> None:
+    netdev, dscp = name.split()
+    write_dscp(netdev, int(dscp), value)
+
+
+def read_dcbx_setting(_root: Root, name: str) -> Any:
+    return read(name).dcbx
+
+
+def write_dcbx_setting(_root: Root, name: str, value: Any) -> None:
+    write_dcbx(name, value)
