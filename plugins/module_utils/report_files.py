@@ -5,7 +5,7 @@
 """Read result documents and write report files. Private to rdma.k8s: it may change with any release.
 
 The files of one run are all prepared before the first of them is put in place, each by one rename. A run that is killed
-leaves the old reports; its temporary files are removed by the next run.
+leaves the old reports; its temporary files are removed by a run that comes an hour later, or after that.
 """
 
 from __future__ import annotations
