@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from . import faults, lab, plan, qemu
+from . import dcb, faults, lab, plan, qemu
 from .errors import LabError
 from .image import Cache
 from .progress import Progress
@@ -105,6 +105,13 @@ def parser() -> argparse.ArgumentParser:
     fault.add_argument("--undo", action="store_true", help="take the fault back")
     driver = commands.add_parser("driver", parents=[named], help="change the build of rxe on running nodes")
     driver.add_argument("build", choices=plan.DRIVERS)
+    lent = commands.add_parser("dcb", parents=[named], help="lend DCB to NICs of a running node")
+    lent.add_argument("node", metavar="NODE")
+    lent.add_argument("nics", nargs="*", metavar="NIC")
+    lent.add_argument(
+        "--silent", action="append", default=[], metavar="NIC", help="this one forgets what it is told"
+    )
+    lent.add_argument("--undo", action="store_true", help="take it back")
     commands.add_parser("down", parents=[named], help="end every process of a lab")
     cycle = commands.add_parser(
         "cycle", parents=[named, shaped, started], help="up, wait, an optional command, down; with times"
@@ -259,6 +266,12 @@ def run(options: argparse.Namespace) -> int:
     elif options.command == "driver":
         for node in this.state().nodes():
             this.node_program(node, "driver", options.build)
+    elif options.command == "dcb":
+        node = this.check_node(options.node)
+        if options.undo:
+            dcb.take_back(this, node)
+        else:
+            dcb.lend(this, node, options.nics, options.silent)
     elif options.command == "cycle":
         return _cycle(this, options)
     elif options.command == "down":
