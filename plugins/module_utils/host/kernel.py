@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from typing import Optional
 
+from ..core import modprobe
 from ..core.snapshot import HostInfo, ModuleOption
 from .files import Root
 
@@ -26,6 +26,7 @@ MODPROBE = (
 )
 COMMAND_LINE = "/proc/cmdline"
 _LARGE = 8 << 20
+_LARGE_FILE = 1 << 20
 # Modules that the checks ask about (NODE-006, S3, S34, S41), and the drivers of RDMA NICs of other vendors.
 MODULES = (
     "bnxt_en",
@@ -60,7 +61,7 @@ def host(root: Root) -> HostInfo:
         os=release.get("ID", ""),
         os_version=release.get("VERSION_ID", ""),
         boot_id=root.value("/proc/sys/kernel/random/boot_id") or "",
-        boot_time=_boot_time(root),
+        boot_time=boot_time(root),
     )
 
 
@@ -74,7 +75,8 @@ def _os_release(root: Root) -> dict[str, str]:
     return values
 
 
-def _boot_time(root: Root) -> Optional[int]:
+def boot_time(root: Root) -> Optional[int]:
+    """When the kernel started, in seconds since the epoch."""
     match = re.search(r"^btime ([0-9]{1,12})$", root.read("/proc/stat", _LARGE) or "", re.MULTILINE)
     return int(match.group(1)) if match else None
 
@@ -112,69 +114,33 @@ def _builtin(root: Root, release: str) -> set[str]:
     return {name.replace("-", "_") for name in names}
 
 
-def module_options(root: Root) -> Optional[tuple[ModuleOption, ...]]:
-    """All settings of options of ib_core in the order in which they count: the last one of an option wins (S20)."""
+def modprobe_files(root: Root) -> list[tuple[str, str]]:
+    """Path and text of the files that kmod reads, in the order in which they count (S20)."""
     files: dict[str, str] = {}
     for directory in MODPROBE:
         for name in root.names(directory) or ():
             if name.endswith(".conf"):
                 files.setdefault(name, "%s/%s" % (directory, name))
-    options: list[ModuleOption] = []
-    for _name, path in sorted(files.items()):
-        options += _options_of_file(root, path)
-    return tuple(options + _options_of_command_line(root))
+    texts = [(path, root.read(path, _LARGE_FILE)) for _name, path in sorted(files.items())]
+    return [(path, text) for path, text in texts if text is not None]
 
 
-def _options_of_file(root: Root, path: str) -> list[ModuleOption]:
-    text = root.read(path, 1 << 20)
-    found = []
-    for number, line in _logical_lines(text or ""):
-        words = line.split(None, 2)
-        if len(words) == 3 and words[0] == "options" and words[1].replace("-", "_") == MODULE:
-            for option, value in _settings(words[2]):
-                found.append(ModuleOption(path, option, value, number, root.modified(path)))
-    return found
-
-
-def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines with their number; a backslash at the end joins a line with the next one; comments are left out."""
-    lines = []
-    joined, first = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        first = first or number
-        if line.endswith("\\"):
-            joined += line[:-1]
-            continue
-        lines.append((first, (joined + line).strip()))
-        joined, first = "", 0
-    if joined:
-        lines.append((first, joined.strip()))
-    return [(number, line) for number, line in lines if line and not line.startswith("#")]
-
-
-def _settings(text: str) -> list[tuple[str, str]]:
-    """Words ``option=value``; an option without a value is on (``Y``), as the kernel takes it for a bool."""
-    settings = []
-    for word in _words(text):
-        option, found, value = word.partition("=")
-        settings.append((option.replace("-", "_"), value if found else "Y"))
-    return settings
-
-
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text, posix=True)
-    except ValueError:  # an open quote
-        return text.split()
-
-
-def _options_of_command_line(root: Root) -> list[ModuleOption]:
+def command_line(root: Root) -> str:
+    """The command line of the running kernel; the errors tell when it cannot be read."""
     text = root.read(COMMAND_LINE)
     if text is None:
         root.fail(COMMAND_LINE, "does not exist")
-    found = []
-    for option, value in _settings(text or ""):
-        module, dot, name = option.partition(".")
-        if dot and module == MODULE:
-            found.append(ModuleOption(COMMAND_LINE, name, value))
-    return found
+    return text or ""
+
+
+def module_options(root: Root) -> Optional[tuple[ModuleOption, ...]]:
+    """All settings of options of ib_core in the order in which they count: the last one of an option wins (S20)."""
+    options = []
+    for path, text in modprobe_files(root):
+        for found in modprobe.in_file(text, MODULE):
+            options.append(
+                ModuleOption(path, found.option, found.value, found.line or None, root.modified(path))
+            )
+    for found in modprobe.on_command_line(command_line(root), MODULE):
+        options.append(ModuleOption(COMMAND_LINE, found.option, found.value))
+    return tuple(options)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Optional
 
+from .. import netns
 from ..finding import CRITICAL, ERROR, WARNING
 from ..nics import ETHERNET, INFINIBAND, Nic
 from ..oke import nics as oke_nics
@@ -63,13 +64,6 @@ def mode_options(node: Node) -> list[ModuleOption]:
     return [option for option in options if option.source != COMMAND_LINE] + [
         option for option in options if option.source == COMMAND_LINE
     ]
-
-
-def mode_of_option(value: str) -> Optional[str]:
-    """The mode that the kernel takes from the text of the module option: Y y 1 on / N n 0 off; others it refuses."""
-    if value.lower() in ("y", "1", "on"):
-        return "shared"
-    return "exclusive" if value.lower() in ("n", "0", "off") else None
 
 
 def _place(option: ModuleOption) -> str:
@@ -125,7 +119,7 @@ def boot_mode(node: Node) -> Outcome:
             expected="one",
             observed=str(len(options)),
         )
-    mode = mode_of_option(options[0].value)
+    mode = netns.mode_of_option(options[0].value)
     if mode is None:
         return failed(
             "%s sets netns_mode=%s, which the kernel refuses: ib_core would not load."
@@ -153,7 +147,7 @@ def mode_persisted(node: Node) -> Outcome:
         return unknown(node.why_not("rdma-netlink", "rdma"))
     options = mode_options(node)
     last = options[-1] if options else None
-    at_boot = mode_of_option(last.value) if last is not None else "shared"
+    at_boot = netns.mode_of_option(last.value) if last is not None else "shared"
     if at_boot is None:
         return skipped("The boot setting is not valid; see RDMA-NODE-002.")
     if at_boot == found:
