@@ -1,0 +1,183 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Undo records of a node: listed, played back, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.rdma.k8s.plugins.module_utils import bundle
+from ansible_collections.rdma.k8s.plugins.module_utils.host import store
+from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
+from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
+from ansible_collections.rdma.k8s.plugins.modules import node_undo
+from ansible_collections.rdma.k8s.tests.support import killed
+
+CONF, NEW, VALUE = "/etc/modprobe.d/ib_core.conf", "/etc/new/drop-in.conf", "/proc/value"
+
+
+def run(**options: Any) -> dict[str, Any]:
+    output = io.StringIO()
+    with patch_module_args(options), contextlib.redirect_stdout(output), pytest.raises(SystemExit) as stop:
+        node_undo.main()
+    result: dict[str, Any] = json.loads(output.getvalue())
+    assert (stop.value.code == 0) == (not result.get("failed", False))
+    return result
+
+
+def make(host: Path) -> Path:
+    for directory in ("etc/modprobe.d", "proc"):
+        (host / directory).mkdir(parents=True)
+    (host / CONF[1:]).write_text("old\n")
+    (host / VALUE[1:]).write_text("0\n")
+    return host
+
+
+def change(host: Path) -> None:
+    with Changes(Root(str(host)), "first_module") as made:
+        made.file(CONF, "new\n")
+    with Changes(Root(str(host)), "second_module") as made:
+        made.file(NEW, "x\n")
+        made.value(VALUE, "1")
+
+
+@pytest.fixture(name="host")
+def host_fixture(tmp_path: Path) -> Path:
+    make(tmp_path)
+    change(tmp_path)
+    return tmp_path
+
+
+def state(host: Path) -> dict[str, str]:
+    """Every file and directory of the node but our own store; values trimmed, as the kernel shows them."""
+    paths = [path for path in host.rglob("*") if "var" not in path.relative_to(host).parts]
+    return {str(path.relative_to(host)): path.read_text().strip() if path.is_file() else "" for path in paths}
+
+
+OLD = {"etc", "etc/modprobe.d", "proc"}
+
+
+def names(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(each["module"], each["name"], each["outcome"]) for each in result["records"]]
+
+
+def test_a_node_without_records(tmp_path: Path) -> None:
+    make(tmp_path)
+    for wanted in ("listed", "undone"):
+        result = run(host_root=str(tmp_path), state=wanted)
+        assert (result["changed"], result["records"], result["actions"]) == (False, [], [])
+    assert not (tmp_path / "var").exists()
+
+
+def test_listing_tells_and_changes_nothing(host: Path) -> None:
+    before = state(host)
+    result = run(host_root=str(host))
+    assert result["changed"] is False
+    assert names(result) == [
+        ("second_module", VALUE, "restored"),
+        ("second_module", NEW, "restored"),
+        ("second_module", "/etc/new", "restored"),
+        ("first_module", CONF, "restored"),
+    ]
+    assert state(host) == before
+    assert len(store.records(Root(str(host)))) == 4
+
+
+def test_check_mode_says_what_the_run_does(host: Path) -> None:
+    foreseen = run(host_root=str(host), state="undone", _ansible_check_mode=True, _ansible_diff=True)
+    done = run(host_root=str(host), state="undone", _ansible_diff=True)
+    for result in (foreseen, done):
+        del result["invocation"]
+    assert foreseen == done
+    assert done["actions"] == ["restore " + VALUE, "remove " + NEW, "remove /etc/new", "restore " + CONF]
+    assert [(each["before"], each["after"]) for each in done["diff"]] == [
+        ("1\n", "0\n"),
+        ("x\n", ""),
+        ("directory\n", "absent\n"),
+        ("new\n", "old\n"),
+    ]
+    assert state(host) == dict.fromkeys(OLD, "") | {CONF[1:]: "old", VALUE[1:]: "0"}
+    again = run(host_root=str(host), state="undone")
+    assert (again["changed"], again["records"]) == (False, [])
+
+
+@pytest.mark.parametrize("name", ["second_module", "rdma.k8s.second_module"])
+def test_only_the_named_modules(host: Path, name: str) -> None:
+    result = run(host_root=str(host), state="undone", modules=[name])
+    assert {each["module"] for each in result["records"]} == {"second_module"}
+    assert (host / CONF[1:]).read_text() == "new\n"
+    assert not (host / NEW[1:]).exists()
+    assert run(host_root=str(host), state="undone", modules=[])["records"] == []
+
+
+def test_what_somebody_else_changed_is_kept_and_is_no_failure(host: Path) -> None:
+    (host / CONF[1:]).write_text("theirs\n")
+    result = run(host_root=str(host), state="undone")
+    (kept,) = [each for each in result["records"] if each["outcome"] == "kept"]
+    assert kept["name"] == CONF
+    assert "somebody else" in kept["reason"]
+    assert (host / CONF[1:]).read_text() == "theirs\n"
+
+
+def test_one_failure_does_not_stop_the_rest(host: Path) -> None:
+    """The value vanished: it fails, the three others are restored, and the result says all of that."""
+    (host / VALUE[1:]).unlink()
+    result = run(host_root=str(host), state="undone")
+    assert result["failed"]
+    assert result["code"] == "undo_failed"
+    assert VALUE in result["msg"]
+    assert result["details"]["names"] == [VALUE]
+    assert result["changed"] is True
+    assert [each["outcome"] for each in result["records"]] == ["failed", "restored", "restored", "restored"]
+    assert (host / CONF[1:]).read_text() == "old\n"
+    listed = run(host_root=str(host))
+    assert [(each["name"], each["outcome"]) for each in listed["records"]] == [(VALUE, "failed")]
+
+
+def test_a_record_that_cannot_be_read_fails_before_anything_is_restored(host: Path) -> None:
+    before = state(host)
+    (host / "var/lib/rdma-k8s/undo/zzz.json").write_text("{")
+    result = run(host_root=str(host), state="undone")
+    assert (result["code"], result["changed"]) == ("undo_record_wrong", False)
+    assert state(host) == before
+
+
+def test_the_library_is_asked_for_when_a_record_needs_it(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "usable", lambda _library: False)
+    monkeypatch.delenv(bundle.DIGEST, raising=False)
+    assert "missing_libraries" not in run(host_root=str(host))
+    (path, *_others) = (host / "var/lib/rdma-k8s/undo").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "kind": "link_mtu"}))
+    assert run(host_root=str(host))["missing_libraries"] == ["pyroute2"]
+
+
+def test_killed_before_any_act_the_next_run_finishes(tmp_path: Path) -> None:
+    make(tmp_path / "count")
+    before = state(tmp_path / "count")
+    change(tmp_path / "count")
+    count = killed.acts("node_undo", {"host_root": str(tmp_path / "count"), "state": "undone"})
+    assert state(tmp_path / "count") == before
+    for number in range(1, count + 1):
+        host = make(tmp_path / str(number))
+        change(host)
+        options = {"host_root": str(host), "state": "undone"}
+        killed.run("node_undo", options, before=number)
+        run(**options)
+        assert state(host) == before, number
+        assert store.records(Root(str(host))) == [], number
+
+
+def test_all_that_is_returned_is_described(host: Path) -> None:
+    described = yaml.safe_load(node_undo.RETURN)
+    result = run(host_root=str(host))
+    assert set(result) - {"changed", "invocation"} == set(described)
+    assert set(result["records"][0]) == set(described["records"]["contains"])
