@@ -19,7 +19,7 @@ from typing import Any, Optional
 from .. import deps
 from ..core import dcb as wire
 from ..core.errors import RdmaError
-from .files import Root, reason_of
+from .files import reason_of
 from .rtnetlink import family_socket
 
 SOURCE = "dcb-netlink"
@@ -32,21 +32,28 @@ _HIGHEST = 32
 @dataclass(frozen=True)
 class State:
     """What the driver of an interface tells. ``pfc`` is a set of priorities, ``apps`` are pairs of DSCP and priority,
-    ``dcbx`` the flags of S62 (``None``: the driver has none)."""
+    ``dcbx`` the flags of S62 (``None``: the driver has none), ``told_trust`` is empty where the table decides."""
 
     pfc: int
     apps: tuple[tuple[int, int], ...] = ()
     dcbx: Optional[int] = None
+    told_trust: str = ""
 
     @property
     def trust(self) -> str:
         """S63: an entry for a DSCP value in the table makes the port trust DSCP."""
-        return "dscp" if self.apps else "pcp"
+        return self.told_trust or ("dscp" if self.apps else "pcp")
 
     @property
     def map(self) -> dict[int, int]:
         """The priority of each DSCP value of the table; of several the highest, as the kernel does."""
         return dict(sorted(self.apps))
+
+    def get(self, setting: str) -> Any:
+        """The value of ``trust``, ``pfc``, ``dcbx`` or ``dscp_N``."""
+        if setting.startswith("dscp_"):
+            return self.map.get(int(setting[5:]))
+        return getattr(self, setting)
 
 
 def read(netdev: str) -> State:
@@ -88,6 +95,19 @@ def write_dcbx(netdev: str, flags: int) -> None:
     :raises RdmaError: as :func:`read`.
     """
     _check(netdev, _ask(netdev, wire.RTM_SETDCB, wire.SET_DCBX, ("DCBX", flags)).get_attr("DCBX"))
+
+
+def write(netdev: str, setting: str, value: Any) -> None:
+    """Set one of ``pfc``, ``dcbx`` and ``dscp_N``; trust follows from the map (S63).
+
+    :raises RdmaError: as :func:`read`.
+    """
+    if setting == "pfc":
+        write_pfc(netdev, value)
+    elif setting == "dcbx":
+        write_dcbx(netdev, value)
+    elif setting.startswith("dscp_"):
+        write_dscp(netdev, int(setting[5:]), value)
 
 
 def unsupported(netdev: str) -> RdmaError:
@@ -191,32 +211,3 @@ def _message_class() -> Any:
 @functools.lru_cache(maxsize=1)
 def _socket_class() -> Any:
     return family_socket(dict.fromkeys((wire.RTM_GETDCB, wire.RTM_SETDCB), _message_class()))
-
-
-# The undo of these settings; the name of an entry of the map is `INTERFACE DSCP`.
-
-
-def read_pfc_setting(_root: Root, name: str) -> Any:
-    return read(name).pfc
-
-
-def write_pfc_setting(_root: Root, name: str, value: Any) -> None:
-    write_pfc(name, value)
-
-
-def read_dscp_setting(_root: Root, name: str) -> Any:
-    netdev, dscp = name.split()
-    return read(netdev).map.get(int(dscp))
-
-
-def write_dscp_setting(_root: Root, name: str, value: Any) -> None:
-    netdev, dscp = name.split()
-    write_dscp(netdev, int(dscp), value)
-
-
-def read_dcbx_setting(_root: Root, name: str) -> Any:
-    return read(name).dcbx
-
-
-def write_dcbx_setting(_root: Root, name: str, value: Any) -> None:
-    write_dcbx(name, value)

@@ -141,6 +141,26 @@ class FilterRecord:
     rules: tuple[PacketRuleRecord, ...] = codec.items(PacketRuleRecord)
 
 
+@dataclass(frozen=True)
+class DcbInterface:
+    """DCB of one interface: set of lossless priorities, map from DSCP to priority (``0-7:0 40:5``), flags of DCBX.
+
+    Without ``pfc`` its driver has no DCB.
+    """
+
+    netdev: str = codec.text()
+    pfc: Optional[int] = codec.integer(None)
+    map: str = codec.text("")
+    dcbx: Optional[int] = codec.integer(None)
+
+
+@dataclass(frozen=True)
+class DcbRecord:
+    """DCB_CMD_IEEE_GET and DCB_CMD_GDCBX of the interfaces that have an RDMA port (S60)."""
+
+    interfaces: tuple[DcbInterface, ...] = codec.items(DcbInterface)
+
+
 def is_recorded(root: Root) -> bool:
     """Whether the root holds the recorded answers of a node, so that nothing of the running system may be asked."""
     return bool(root.path) and root.exists(FILE)
@@ -149,9 +169,9 @@ def is_recorded(root: Root) -> bool:
 def load(root: Root, path: str = FILE) -> Optional[dict[str, Any]]:
     """The object in a JSON file of a recorded tree; ``None`` when there is no such file.
 
-    ``netlink.json`` has the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`) and
-    ``nftables`` (:class:`FilterRecord`). A value ``{"error": "text"}`` says that this source could not be read, a
-    missing key that it was not recorded. Malformed content is an error of the source, not an exception.
+    ``netlink.json`` has the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`), ``nftables``
+    (:class:`FilterRecord`) and ``dcb`` (:class:`DcbRecord`). A value ``{"error": "text"}`` says that this source could
+    not be read, a missing key that it was not recorded. Malformed content is an error of the source, not an exception.
     """
     if not root.path or not root.exists(path):
         return None
