@@ -236,7 +236,9 @@ snapshot:
       description: What the subset V(slow) read, one key for each source.
       type: dict
       returned: when the subset V(slow) is read
-      sample: {}
+      sample:
+        initramfs: [{image: /boot/initrd.img-6.8.0-1035-oracle, kernel: 6.8.0-1035-oracle, has_module: true}]
+        reboots: []
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -347,8 +347,30 @@ class FirewallRule:
 
 
 @dataclass(frozen=True)
+class Initramfs:
+    """An initramfs image: whether ``ib_core`` is inside, and its options there, as the files of the image say (S21)."""
+
+    image: str = codec.text()
+    kernel: str = codec.text("")
+    has_module: bool = codec.boolean(False)
+    options: tuple[ModuleOption, ...] = codec.items(ModuleOption)
+
+
+@dataclass(frozen=True)
+class RebootPlan:
+    """Reboots that a plan asked for and that did not lead to it: ``boots`` are the boots in which it asked (DEV-01)."""
+
+    plan: str = codec.text()
+    reason: str = codec.text("")
+    boots: tuple[str, ...] = codec.texts()
+
+
+@dataclass(frozen=True)
 class Slow:
-    """What the subset ``slow`` read, one field for each source; ``None``: it could not be read, or is not there."""
+    """What the subset ``slow`` read, one field for each source; ``None``: it could not be read."""
+
+    initramfs: Optional[tuple[Initramfs, ...]] = codec.items(Initramfs, None)
+    reboots: Optional[tuple[RebootPlan, ...]] = codec.items(RebootPlan, None)
 
 
 @dataclass(frozen=True)

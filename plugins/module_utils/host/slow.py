@@ -13,9 +13,24 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..core.snapshot import HostInfo, Slow
+from . import initramfs, reboots
 from .files import Root
 
-READERS: dict[str, Callable[[Root, HostInfo], Any]] = {}
+
+def _initramfs(root: Root, host: HostInfo) -> Any:
+    del host
+    return initramfs.read_all(root)
+
+
+def _reboots(root: Root, host: HostInfo) -> Any:
+    del host
+    return reboots.read_all(root)
+
+
+READERS: dict[str, Callable[[Root, HostInfo], Any]] = {
+    "initramfs": _initramfs,
+    "reboots": _reboots,
+}
 """Field of :class:`Slow` to its reader."""
 
 

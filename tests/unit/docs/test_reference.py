@@ -35,6 +35,8 @@ SECTIONS = {
     "oca": snapshot.Oca,
     "firewall": snapshot.FirewallRule,
     "slow": snapshot.Slow,
+    "initramfs": snapshot.Initramfs,
+    "reboots": snapshot.RebootPlan,
 }
 ROWS = {
     "pci": snapshot.PciFunction,
