@@ -28,6 +28,28 @@ attributes:
     platforms: linux
 """
 
+    # The attributes of modules that change a node.
+    NODE_CHANGE = r"""
+options: {}
+notes:
+  - Each change leaves an undo record below C(/var/lib/rdma-k8s/undo) on the node.
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return the result that it would return without it.
+    support: full
+  diff_mode:
+    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
+    support: full
+  idempotent:
+    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
+      nothing changed.
+    support: full
+  platform:
+    description: Systems that this can run on.
+    support: full
+    platforms: linux
+"""
+
     # For a module with an action plugin that brings libraries along.
     LIBRARIES = r"""
 options: {}

@@ -12,10 +12,11 @@ from typing import Any, Optional
 
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING
-from ..net import Address, Prefix, ipv4_text, parse_prefix
+from ..net import Address, parse_prefix
 from ..nics import Nic
 from ..oke import addressing, layout, oca
 from ..oke.constants import DEFAULT_OCA_NETWORK
+from ..oke.oca_file import netmask_of
 from .context import Node
 from .registry import (
     Outcome,
@@ -166,11 +167,6 @@ def netmask_fields(node: Node) -> Outcome:
                 ok(key) if same else bad(key, "is %r, %s needs %s" % (found, node.oca_config.network, wanted))
             )
     return rolled_up(details, "Netmask %s." % wanted, "The file sets no netmask.", wanted)
-
-
-def netmask_of(network: Prefix) -> str:
-    """``255.240.0.0`` for a /12."""
-    return ipv4_text((1 << 32) - (1 << (32 - network.length)))
 
 
 @node_check(
