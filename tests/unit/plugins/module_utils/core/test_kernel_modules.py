@@ -162,9 +162,7 @@ def loaded(text: str) -> dict[str, core.Loaded]:
         ("nvidia_peermem:0: ib_core:3:ib_uverbs", (RELEASE, (), False), False, "there is no dma-buf path"),
         (
             "nvidia_peermem:0: nvidia:5:nvidia_peermem",
-            "5.4.0",
-            (),
-            True,
+            ("5.4.0", (), True),
             False,
             "nothing of the RDMA stack uses it",
         ),
