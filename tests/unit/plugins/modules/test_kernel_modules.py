@@ -249,9 +249,7 @@ def test_killed_at_any_step_the_next_run_repairs_and_undo_restores(tree: Path, m
     assert change_run.killed_everywhere("kernel_modules", options, tree, wanted) >= 10
 
 
-def _for_any_tree(
-    _kmod: Kmod, root: Root, argv: list[str], _limit: float, **_options: Any
-) -> commands.Completed:
+def _for_any_tree(root: Root, argv: list[str], _limit: float, **_options: Any) -> commands.Completed:
     """Like :meth:`Kmod.run`, atomic as the kernel is, and in the tree that is being undone."""
     place = Path(root.path) / "proc/modules"
     lines = [line for line in place.read_text().splitlines() if line.split()[0] != argv[2]]
