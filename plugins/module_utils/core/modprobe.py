@@ -71,10 +71,12 @@ def with_setting(text: str, module: str, option: str, value: str) -> str:
     """The text of a modprobe file in which exactly one line sets an option, to this value, and nothing else changed."""
     line = "options %s %s=%s\n" % (module, option, value)
     settings = [setting for setting in in_file(text, module) if setting.option == option]
-    if len(settings) == 1 and line in text.splitlines(keepends=True):
+    if len(settings) == 1 and any(entry.text == line.strip() for entry in logical_lines(text)):
         return text
     rest = without(text, module, option)
     if rest and not rest.endswith("\n"):
+        rest += "\n"
+    if rest.endswith("\\\n"):  # else the last line would go on with ours
         rest += "\n"
     return rest + line
 

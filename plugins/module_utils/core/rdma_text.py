@@ -49,7 +49,7 @@ class SysfsPort:
 
     def matches(self, wanted: str) -> bool:
         """Whether the link layer is that of ``roce`` or ``infiniband``."""
-        return self.link_layer == _LINK_LAYERS.get(wanted.lower(), "")
+        return self.link_layer == _LINK_LAYERS.get(wanted.lower())
 
     def ready(self, wanted: str) -> bool:
         """Whether the port has the wanted link layer, is active, and its link is up."""
