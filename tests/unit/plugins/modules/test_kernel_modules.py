@@ -254,7 +254,7 @@ def _for_any_tree(root: Root, argv: list[str], _limit: float, **_options: Any) -
     place = Path(root.path) / "proc/modules"
     lines = [line for line in place.read_text().splitlines() if line.split()[0] != argv[2]]
     lines += ["%s 1 0 - Live 0x0" % argv[2]] if argv[0] == "modprobe" else []
-    new = place.with_name("modules.new")
+    new = Path(root.path).with_name("modules.new")  # outside the tree, which is compared
     new.write_text("".join([line + "\n" for line in lines]))
     os.replace(new, place)
     return commands.Completed("", "", 0)
