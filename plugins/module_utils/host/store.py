@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 from ..core import json_text
 from ..core.errors import RdmaError
@@ -44,6 +44,7 @@ class Record:
     :param name: the object: a path, the name of an interface and so on.
     :param before: plain data; what to restore.
     :param after: plain data; what the object must still hold for that.
+    :param former: our value before the last change, which the object still holds when that was interrupted; none or one.
     :param number: the order of the changes of this node.
     :param at: when, ``YYYY-MM-DDTHH:MM:SSZ``.
     """
@@ -55,6 +56,7 @@ class Record:
     after: Any
     number: int
     at: str
+    former: tuple[Any, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -67,6 +69,7 @@ class Record:
             "after": self.after,
             "number": self.number,
             "at": self.at,
+            "former": list(self.former),
         }
 
 
@@ -92,7 +95,7 @@ def _load(root: Root, path: str) -> Record:
         data = json_text.loads(state.text() if state else "")
         if data.pop("schema") != _SCHEMA:
             raise ValueError("another schema")
-        return Record(**data)
+        return Record(**{**data, "former": tuple(data.get("former", ()))})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RdmaError(
             "undo_record_wrong",
@@ -121,11 +124,26 @@ def remember(  # noqa: PLR0917 (the fields of a record)
         after=after,
         number=first[0].number if first else max([each.number for each in known], default=0) + 1,
         at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        former=(before,) if first and first[0].after == before else (),
     )
+    _save(root, record)
+
+
+def _save(root: Root, record: Record) -> None:
     text = json.dumps(record.to_dict(), indent=2, sort_keys=True) + "\n"
-    edits.write(
-        root, _path(kind, name), edits.FileState(text.encode("utf-8"), 0o600, os.geteuid(), os.getegid())
-    )
+    state = edits.FileState(text.encode("utf-8"), 0o600, os.geteuid(), os.getegid())
+    edits.write(root, _path(record.kind, record.name), state)
+
+
+def put_back(root: Root, kind: str, name: str, record: Optional[Record]) -> None:
+    """Make the record of an object what it was before a change that did not happen; ``None``: there was none.
+
+    :raises RdmaError: ``file_not_written``.
+    """
+    if record is None:
+        forget(root, kind, name)
+    else:
+        _save(root, record)
 
 
 def forget(root: Root, kind: str, name: str) -> None:

@@ -168,6 +168,18 @@ def test_what_somebody_else_changed_is_left_alone(host: Path) -> None:
     assert len(store.records(Root(str(host)))) == 1
 
 
+def test_our_former_value_is_restored_when_the_next_change_was_interrupted(host: Path) -> None:
+    """The record names the third value, the object still holds the second, which is ours as well."""
+    (host / CONF[1:]).write_text("first\n")
+    change(host, lambda made: made.file(CONF, "second\n"))
+    second, third = [
+        edits.FileState(text, 0o644, os.geteuid(), os.getegid()) for text in (b"second\n", b"third\n")
+    ]
+    store.remember(Root(str(host)), "some_module", "file", CONF, second.to_dict(), third.to_dict())
+    assert [each.outcome for each in undo.undo(Root(str(host)))] == ["restored"]
+    assert (host / CONF[1:]).read_text() == "first\n"
+
+
 def test_undo_in_check_mode_only_tells(host: Path) -> None:
     change(host, write)
     before = tree(host)
