@@ -24,10 +24,11 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     node,
     oca,
     ranges,
+    roce,
     tool,
 )
 
-CASES: list[Case] = node.CASES + oca.CASES + imds.CASES + ranges.CASES + tool.CASES
+CASES: list[Case] = node.CASES + roce.CASES + oca.CASES + imds.CASES + ranges.CASES + tool.CASES
 FAULTS = [case for case in CASES if case.is_fault]
 
 

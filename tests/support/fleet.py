@@ -15,24 +15,30 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Callable, Optional
 
+from ansible_collections.rdma.k8s.plugins.module_utils.core.roce_qos import PortQos
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (
     DEFAULT_SUBSETS,
+    SUBSETS,
     Arp,
     Collector,
     GidGroup,
     HostInfo,
     Imds,
+    KernelLog,
     Link,
+    LinkDowns,
     ModuleOption,
     NodeSnapshot,
     Oca,
     PciFunction,
+    PortCounters,
     RdmaDevice,
     RdmaPort,
     RdmaSystem,
     ReadError,
     Route,
     Rule,
+    Slow,
 )
 
 RECORDED_AT = "2026-03-02T09:00:00Z"
@@ -554,6 +560,69 @@ def add_routes(snapshot: NodeSnapshot, *routes: str) -> NodeSnapshot:
 def add_rules(snapshot: NodeSnapshot, *rules: str) -> NodeSnapshot:
     """The node with further policy rules, in the words of iproute2."""
     return replace(snapshot, rules=(*(snapshot.rules or ()), *[Rule.parse(rule) for rule in rules]))
+
+
+def with_slow(snapshot: NodeSnapshot) -> NodeSnapshot:
+    """The same node with the subset ``slow``, healthy: lossless on priority 5 with CNP on 6, traffic without loss."""
+    fabric = set(names(snapshot))
+    qos, counters = [], []
+    for device in snapshot.devices or ():
+        for port in device.ports:
+            ethernet = port.link_layer == "Ethernet"
+            settings: dict[str, Any] = {}
+            if ethernet:
+                settings = {"dcbx": 9, "trust": "dscp", "pfc": 32, "dscp_map": "0-7:0 8-15:1 40:5 48:6"}
+                settings |= {"ecn_np": 255, "ecn_rp": 255, "cnp_dscp": 48, "traffic_class": 160}
+                settings |= {"cm_tos": 160, "cm_mode": "RoCE v2"}
+            qos.append(PortQos(device.name, port.port, port.netdev, port.link_layer or "", **settings))
+            counters.append(
+                PortCounters(
+                    device.name,
+                    port.port,
+                    port.netdev,
+                    1.0,
+                    packets=4000000,
+                    out_of_buffer=0,
+                    out_of_sequence=3,
+                    discarded=0,
+                    pause_sent="",
+                    pause_received="5:12",
+                )
+            )
+    downs = [LinkDowns(link.name, 1) for link in snapshot.links or () if link.name in fabric]
+    return replace(
+        snapshot,
+        subsets=SUBSETS,
+        slow=Slow(
+            initramfs=(),
+            reboots=(),
+            qos=tuple(qos),
+            counters=tuple(counters),
+            kernel_log=KernelLog(86400, tuple(downs)),
+        ),
+    )
+
+
+def edit_slow(snapshot: NodeSnapshot, **changes: Any) -> NodeSnapshot:
+    """A node with the subset ``slow``, of which some fields have other values."""
+    snapshot = snapshot if snapshot.slow is not None else with_slow(snapshot)
+    return replace(snapshot, slow=replace(snapshot.slow, **changes))
+
+
+def edit_qos(snapshot: NodeSnapshot, netdev: str, /, **changes: Any) -> NodeSnapshot:
+    """The RoCE settings of one port."""
+    snapshot = snapshot if snapshot.slow is not None else with_slow(snapshot)
+    ports = snapshot.slow.qos if snapshot.slow is not None else ()
+    changed = [replace(port, **changes) if port.netdev == netdev else port for port in ports or ()]
+    return edit_slow(snapshot, qos=tuple(changed))
+
+
+def edit_counters(snapshot: NodeSnapshot, netdev: str, /, **changes: Any) -> NodeSnapshot:
+    """What the counters of one port gained; ``*`` stands for all ports."""
+    snapshot = snapshot if snapshot.slow is not None else with_slow(snapshot)
+    ports = snapshot.slow.counters if snapshot.slow is not None else ()
+    changed = [replace(port, **changes) if netdev in ("*", port.netdev) else port for port in ports or ()]
+    return edit_slow(snapshot, counters=tuple(changed))
 
 
 def drop_nic(snapshot: NodeSnapshot, name: str) -> NodeSnapshot:

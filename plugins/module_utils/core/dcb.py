@@ -25,7 +25,8 @@ _APPLICATION = struct.Struct("=BBH")  # selector, priority, protocol
 _PFC_HEAD = struct.Struct(
     "=BBBxHxx"
 )  # capability, set of priorities, MBC, delay; then two times eight counters
-_PFC_SIZE = 136
+_PFC_COUNTERS = struct.Struct("=8Q8Q")  # pause frames sent, then received, by priority
+_PFC_SIZE = _PFC_HEAD.size + _PFC_COUNTERS.size
 _TYPE = 0x3FFF  # the two bits above say how an attribute is meant
 
 
@@ -39,6 +40,12 @@ class Ieee:
     pfc: Optional[int] = None
     pfc_bytes: bytes = b""
     apps: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def pauses(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The counters of pause frames by priority: those sent, those received (S61)."""
+        counters = _PFC_COUNTERS.unpack_from(self.pfc_bytes, _PFC_HEAD.size) if self.pfc_bytes else (0,) * 16
+        return counters[:8], counters[8:]
 
 
 def attribute(number: int, content: bytes) -> bytes:

@@ -18,6 +18,7 @@ from typing import Any, Optional
 
 from . import codec
 from .errors import RdmaError
+from .roce_qos import PortQos
 
 SCHEMA_VERSION = 1
 DEFAULT_SUBSETS = ("kernel", "rdma", "links", "routes", "pci", "oca", "imds", "firewall")
@@ -366,11 +367,56 @@ class RebootPlan:
 
 
 @dataclass(frozen=True)
+class PortCounters:
+    """What the counters of one RDMA port gained within ``seconds``; ``None``: the driver has no such counter.
+
+    ``packets`` are those of RDMA in both directions, ``out_of_buffer`` those that found no receive buffer,
+    ``out_of_sequence`` those behind a lost one, ``discarded`` those that the port did not send. The pause frames of PFC
+    are written ``PRIORITY:COUNT``, those of 0 left out.
+    """
+
+    device: str = codec.text()
+    port: int = codec.integer(1)
+    netdev: str = codec.text("")
+    seconds: Optional[float] = codec.number(None)
+    packets: Optional[int] = codec.integer(None)
+    out_of_buffer: Optional[int] = codec.integer(None)
+    out_of_sequence: Optional[int] = codec.integer(None)
+    discarded: Optional[int] = codec.integer(None)
+    pause_sent: Optional[str] = codec.text(None)
+    pause_received: Optional[str] = codec.text(None)
+
+    @property
+    def name(self) -> str:
+        """The interface, else device and port."""
+        return self.netdev or "%s/%d" % (self.device, self.port)
+
+
+@dataclass(frozen=True)
+class LinkDowns:
+    """How often the kernel log says that the link of an interface went down."""
+
+    netdev: str = codec.text()
+    count: int = codec.integer(0)
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """Of the kernel log: how far it reaches back in seconds, at most a day, and the links of RDMA interfaces."""
+
+    covered: int = codec.integer(0)
+    links: tuple[LinkDowns, ...] = codec.items(LinkDowns)
+
+
+@dataclass(frozen=True)
 class Slow:
     """What the subset ``slow`` read, one field for each source; ``None``: it could not be read."""
 
     initramfs: Optional[tuple[Initramfs, ...]] = codec.items(Initramfs, None)
     reboots: Optional[tuple[RebootPlan, ...]] = codec.items(RebootPlan, None)
+    qos: Optional[tuple[PortQos, ...]] = codec.items(PortQos, None)
+    counters: Optional[tuple[PortCounters, ...]] = codec.items(PortCounters, None)
+    kernel_log: Optional[KernelLog] = codec.item(KernelLog, None)
 
 
 @dataclass(frozen=True)

@@ -184,5 +184,5 @@ def needs_netlink(host_root: str, subsets: Iterable[str]) -> bool:
     if records.is_recorded(root):
         return False
     return bool(asked & {"links", "routes", "firewall"}) or (
-        "rdma" in asked and root.exists(rdma_netlink.IB_CORE)
+        bool(asked & {"rdma", "slow"}) and root.exists(rdma_netlink.IB_CORE)
     )

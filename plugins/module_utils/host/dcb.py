@@ -67,6 +67,14 @@ def read(netdev: str) -> State:
     return State(ieee.pfc, ieee.apps, _dcbx(netdev))
 
 
+def read_pauses(netdev: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The counters of pause frames by priority: those sent, those received.
+
+    :raises RdmaError: as :func:`read`.
+    """
+    return _ieee(netdev).pauses
+
+
 def write_pfc(netdev: str, mask: int) -> None:
     """Make these priorities lossless, and no others.
 

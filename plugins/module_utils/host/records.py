@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 from ..core import codec, json_text
 from ..core.errors import RdmaError
+from ..core.snapshot import PortCounters
 from .files import Root
 
 FILE = "/netlink.json"
@@ -161,6 +162,13 @@ class DcbRecord:
     interfaces: tuple[DcbInterface, ...] = codec.items(DcbInterface)
 
 
+@dataclass(frozen=True)
+class CounterRecord:
+    """What the counters of the RDMA ports gained while the tree was recorded."""
+
+    ports: tuple[PortCounters, ...] = codec.items(PortCounters)
+
+
 def is_recorded(root: Root) -> bool:
     """Whether the root holds the recorded answers of a node, so that nothing of the running system may be asked."""
     return bool(root.path) and root.exists(FILE)
@@ -170,8 +178,9 @@ def load(root: Root, path: str = FILE) -> Optional[dict[str, Any]]:
     """The object in a JSON file of a recorded tree; ``None`` when there is no such file.
 
     ``netlink.json`` has the keys ``rtnetlink`` (:class:`RtnetlinkRecord`), ``rdma`` (:class:`RdmaRecord`), ``nftables``
-    (:class:`FilterRecord`) and ``dcb`` (:class:`DcbRecord`). A value ``{"error": "text"}`` says that this source could
-    not be read, a missing key that it was not recorded. Malformed content is an error of the source, not an exception.
+    (:class:`FilterRecord`), ``dcb`` (:class:`DcbRecord`) and ``counters`` (:class:`CounterRecord`). A value
+    ``{"error": "text"}`` says that this source could not be read, a missing key that it was not recorded. Malformed
+    content is an error of the source, not an exception.
     """
     if not root.path or not root.exists(path):
         return None

@@ -146,26 +146,30 @@ def read_traffic_class(root: Root, path: str) -> Optional[int]:
     return int(match[1]) if match else UNSET
 
 
-def all_ports(root: Root) -> Optional[tuple[PortQos, ...]]:
-    """The settings of all ports, for a snapshot; ``None`` when the class of devices cannot be read.
+def read_all(root: Root) -> Optional[tuple[PortQos, ...]]:
+    """The settings of all ports, for a snapshot; ``None`` with the reason among the errors when they cannot be read.
 
     :raises RdmaError: ``library_missing``.
     """
-    if root.names(CLASS) is None and root.exists(CLASS):
+    found = ports(root)
+    if not records.is_recorded(root):
+        return tuple([read(root, port, _live) for port in found])
+    answers = records.part(root, records.load(root) or {}, "dcb", dcb.SOURCE, records.DcbRecord)
+    if answers is None:
         return None
-    recorded = records.load(root) if records.is_recorded(root) else None
+    told = {answer.netdev: answer for answer in answers.interfaces}
 
-    def ask(port: Port) -> dcb.State:
-        if recorded is None:
-            return _live(port)
-        answers = records.part(root, recorded, "dcb", dcb.SOURCE, records.DcbRecord)
-        for answer in answers.interfaces if answers is not None else ():
-            if answer.netdev == port.netdev and answer.pfc is not None:
-                apps = roce_qos.read_map(answer.map)
-                return dcb.State(answer.pfc, tuple(apps.items()), answer.dcbx)
-        raise dcb.unsupported(port.netdev)
+    def recorded(port: Port) -> dcb.State:
+        answer = told.get(port.netdev)
+        if answer is None or answer.pfc is None:
+            raise dcb.unsupported(port.netdev)
+        return dcb.State(answer.pfc, tuple(roce_qos.read_map(answer.map).items()), answer.dcbx)
 
-    return tuple([read(root, port, ask) for port in ports(root)])
+    try:
+        return tuple([read(root, port, recorded) for port in found])
+    except RdmaError as error:  # a map that is none
+        root.fail(dcb.SOURCE, error.message)
+        return None
 
 
 def _live(port: Port) -> dcb.State:

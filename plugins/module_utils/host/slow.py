@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..core.snapshot import HostInfo, Slow
-from . import initramfs, reboots
+from . import initramfs, kernel_log, port_counters, reboots, roce_ports
 from .files import Root
 
 
@@ -27,9 +27,27 @@ def _reboots(root: Root, host: HostInfo) -> Any:
     return reboots.read_all(root)
 
 
+def _qos(root: Root, host: HostInfo) -> Any:
+    del host
+    return roce_ports.read_all(root)
+
+
+def _counters(root: Root, host: HostInfo) -> Any:
+    del host
+    return port_counters.read_all(root)
+
+
+def _kernel_log(root: Root, host: HostInfo) -> Any:
+    del host
+    return kernel_log.read(root)
+
+
 READERS: dict[str, Callable[[Root, HostInfo], Any]] = {
     "initramfs": _initramfs,
     "reboots": _reboots,
+    "qos": _qos,
+    "counters": _counters,
+    "kernel_log": _kernel_log,
 }
 """Field of :class:`Slow` to its reader."""
 

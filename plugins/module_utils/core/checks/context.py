@@ -16,7 +16,7 @@ from ..errors import RdmaError
 from ..net import Prefix
 from ..oke import addressing, child_range
 from ..oke.view import NodeView
-from ..snapshot import NodeSnapshot
+from ..snapshot import NodeSnapshot, Slow
 from .policy import Policy
 
 
@@ -41,6 +41,11 @@ class Node(NodeView):
         self.range_text = child_range or policy.child_range
         self.network_name = network
         self.judged_at = judged_at
+
+    @property
+    def slow(self) -> Slow:
+        """The subset ``slow``; where it was not read, all of it is not known."""
+        return self.snapshot.slow or Slow()
 
     def why_no_vnic(self) -> str:
         """Why the primary VNIC is not known."""

@@ -16,6 +16,7 @@ from ..errors import RdmaError
 from ..finding import ERROR, SEVERITIES, Waiver
 from ..net import Prefix, parse_prefix
 from ..oke import shapes
+from ..roce_qos import Wish, wish
 
 TARGETS = ("oke_dranet",)
 NETNS_MODES = ("shared", "exclusive")
@@ -65,6 +66,10 @@ class Policy:
     arp_filter: Optional[str] = codec.text(None)
     agent_version: Optional[str] = codec.text(None)
     max_age: Optional[int] = codec.integer(None)
+    rdma_priority: Optional[int] = codec.integer(None)
+    cnp_priority: Optional[int] = codec.integer(None)
+    rdma_dscp: Optional[int] = codec.integer(None)
+    cnp_dscp: Optional[int] = codec.integer(None)
     vcn_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
     pod_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
     service_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
@@ -128,12 +133,20 @@ class Policy:
                     raise RdmaError(
                         "policy_value", "policy.waivers: %s of %s must not be empty." % (key, waiver.check)
                     )
+        _qos(self)
         self.shape_table  # noqa: B018 (a wrong shape entry is refused here, not in the middle of a run)
 
     @cached_property
     def shape_table(self) -> Any:
         """The built-in shape table, extended by the user's entries."""
         return shapes.extend(shapes.DEFAULT_TABLE, self.shapes) if self.shapes else shapes.DEFAULT_TABLE
+
+    @cached_property
+    def qos(self) -> Optional[Wish]:
+        """How RDMA traffic is to be marked; ``None`` without the two priorities."""
+        if self.rdma_priority is None or self.cnp_priority is None:
+            return None
+        return wish(self.rdma_priority, self.cnp_priority, self.rdma_dscp, self.cnp_dscp)[0]
 
     @cached_property
     def networks(self) -> dict[str, tuple[Prefix, ...]]:
@@ -144,6 +157,17 @@ class Policy:
             for kind, texts in given.items()
             if texts is not None
         }
+
+
+def _qos(policy: Policy) -> None:
+    given = [policy.rdma_priority, policy.cnp_priority, policy.rdma_dscp, policy.cnp_dscp]
+    if None in given[:2]:
+        if any(value is not None for value in given):
+            raise RdmaError("policy_value", "policy.rdma_priority and policy.cnp_priority belong together.")
+        return
+    problems = wish(given[0] or 0, given[1] or 0, given[2], given[3])[1]
+    if problems:
+        raise RdmaError("policy_value", " ".join(["policy: %s" % problem.message for problem in problems]))
 
 
 def _refuse_unknown_keys(document: dict[Any, Any], cls: Any, where: str) -> None:
