@@ -94,19 +94,34 @@ class Changes:
         held = read_value(self.root, path) if current is None else current
         return self.live("value", path, held, wanted, lambda: write_value(self.root, path, wanted))
 
-    def live(self, kind: str, name: str, before: Any, after: Any, apply: Callable[[], None]) -> bool:
+    def live(
+        self,
+        kind: str,
+        name: str,
+        before: Any,
+        after: Any,
+        apply: Callable[[], None],
+        *,
+        record: bool = True,
+    ) -> bool:
         """Change any other setting by ``apply``, unless it holds the value.
 
         :param kind: a key of ``undo.SETTINGS``, which knows how to read and write it.
         :param before: plain data, what the setting holds; ``after``: what it will hold.
+        :param record: false for what goes away with something that has a record, or that is not the node's.
         """
         if before == after:
             return False
         self._note("set %s" % name, name, "%s\n" % (before,), "%s\n" % (after,))
         if not self.check_mode:
-            self._begin(kind, name, before, after)
+            self._begin(kind, name, before, after, record)
             apply()
         return True
+
+    def forget(self, count: int) -> None:
+        """Keep only the first ``count`` actions: the run itself took the others back."""
+        del self._differences[len(self._differences) - (len(self.actions) - count) :]
+        del self.actions[count:]
 
     def note(self, action: str) -> None:
         """Count a change that is no setting and cannot be undone, such as an initramfs that is built anew."""
@@ -123,11 +138,11 @@ class Changes:
             }
         )
 
-    def _begin(self, kind: str, name: str, before: Any, after: Any) -> None:
+    def _begin(self, kind: str, name: str, before: Any, after: Any, record: bool = True) -> None:
         if not self._locked:
             self._lock.enter_context(store.lock(self.root))
             self._locked = True
-        if self._record:
+        if self._record and record:
             store.remember(self.root, self.owner, kind, name, before, after)
 
     def _directories(self, path: str, mode: int = 0o755) -> None:

@@ -159,6 +159,16 @@ def _gid_entries(root: Root, base: str, native: bool) -> Optional[list[tuple[int
     ]
 
 
+def gids_of(root: Root, device: str, port: int, address: str) -> list[tuple[int, str]]:
+    """Index and type (``v1``, ``v2``) of the GIDs with an address (IPv4 where it is mapped), in the order of indexes.
+
+    An unstable thing: a GID comes and goes some milliseconds after its address, at any free index (F134, L6, L9).
+    """
+    base = "%s/%s/ports/%d" % (CLASS, device, port)
+    entries = _gid_entries(root, base, False) or []
+    return [(index, kind) for index, gid, kind, _netdev in entries if kind and short_gid(gid) == address]
+
+
 def _gid(root: Root, directory: int, table: str, name: str) -> Optional[str]:
     try:
         handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from ..core.errors import RdmaError
-from . import changes, edits, store
+from . import changes, edits, listeners, store
 from .files import Root, reason_of
 
 
@@ -78,6 +78,7 @@ def _write_directory(root: Root, path: str, value: Any) -> None:
 
 
 SETTINGS: dict[str, Setting] = {
+    "namespace": Setting(listeners.read_namespace, listeners.write_namespace),
     "directory": Setting(_read_directory, _write_directory),
     "file": Setting(_read_file, _write_file),
     "value": Setting(changes.read_value, changes.write_value),
