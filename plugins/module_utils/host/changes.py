@@ -118,6 +118,14 @@ class Changes:
             apply()
         return True
 
+    def withdraw(self, kind: str, name: str, earlier: Optional[store.Record]) -> None:
+        """The last change was refused as a whole: it does not count, and its record is again what it was.
+
+        :raises RdmaError: ``file_not_written``.
+        """
+        del self.actions[-1], self._differences[-1]
+        store.put_back(self.root, kind, name, earlier)
+
     def forget(self, count: int) -> None:
         """Keep only the first ``count`` actions: the run itself took the others back."""
         del self._differences[len(self._differences) - (len(self.actions) - count) :]

@@ -108,6 +108,11 @@ def may_have(root: Root, module: str, release: str) -> bool:
     return module in _builtin(root, release)
 
 
+def is_builtin(root: Root, module: str) -> bool:
+    """Whether a module is part of the running kernel itself, which reads no modprobe file."""
+    return module in _builtin(root, root.value("/proc/sys/kernel/osrelease") or "")
+
+
 def _builtin(root: Root, release: str) -> set[str]:
     text = root.read("/lib/modules/%s/modules.builtin" % release, _LARGE) if release else None
     names = [line.rpartition("/")[2].partition(".")[0] for line in (text or "").splitlines()]
