@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from ..core.errors import RdmaError
-from . import changes, edits, listeners, store
+from . import (
+    changes,
+    edits,
+    firmware,
+    kernel_modules,
+    listeners,
+    netns_mode,
+    python_environment,
+    roce_qos,
+    store,
+)
 from .files import Root, reason_of
 
 
@@ -25,6 +35,8 @@ class Setting:
 
     read: Callable[[Root, str], Any]
     write: Callable[[Root, str, Any], None]
+    tidy: Optional[Callable[[Root, str], None]] = None
+    """Removes what a killed run left beside the object."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +90,19 @@ def _write_directory(root: Root, path: str, value: Any) -> None:
 
 
 SETTINGS: dict[str, Setting] = {
+    "dcb": Setting(roce_qos.read_dcb, roce_qos.write_dcb),
     "namespace": Setting(listeners.read_namespace, listeners.write_namespace),
     "directory": Setting(_read_directory, _write_directory),
-    "file": Setting(_read_file, _write_file),
+    "devlink_type": Setting(firmware.read_devlink_type, firmware.write_devlink_type),
+    "file": Setting(_read_file, _write_file, edits.remove_left_over),
+    "firmware": Setting(firmware.read_setting, firmware.write_setting),
+    "kernel_module": Setting(kernel_modules.read_state, kernel_modules.write_state),
+    netns_mode.IMAGE_KIND: Setting(netns_mode.read_image, netns_mode.write_image),
+    netns_mode.KIND: Setting(netns_mode.read_mode, netns_mode.write_mode),
+    "mlnx_qos": Setting(roce_qos.read_mlnx_qos, roce_qos.write_mlnx_qos),
+    "python_environment": Setting(python_environment.read, python_environment.write, python_environment.tidy),
+    "rdma_cm": Setting(roce_qos.read_cm_directory, roce_qos.write_cm_directory),
+    "traffic_class": Setting(roce_qos.read_traffic_class, roce_qos.write_traffic_class),
     "value": Setting(changes.read_value, changes.write_value),
 }
 """Each kind of record. A kind is part of what lies on the nodes: never removed, never given another meaning."""
@@ -106,7 +128,7 @@ def undo(root: Root, owners: Optional[Iterable[str]] = None, check_mode: bool = 
 
 def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undone]:
     done = []
-    for record in reversed(store.records(root)):
+    for record in sorted(store.records(root), key=_order):
         if wanted is not None and record.owner not in wanted:
             continue
         try:
@@ -118,12 +140,17 @@ def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undo
     return done
 
 
+def _order(record: store.Record) -> tuple[bool, int]:
+    """The last change first; what is built from files, after the files."""
+    return record.kind == netns_mode.IMAGE_KIND, -record.number
+
+
 def _restore(root: Root, record: store.Record, check_mode: bool) -> Optional[Undone]:
     setting = SETTINGS.get(record.kind)
     if setting is None:
         return Undone(record, "failed", "This release does not know the kind %s." % record.kind)
     held = setting.read(root, record.name)
-    if held not in (record.before, record.after):
+    if held not in (record.before, record.after, *record.former):
         return Undone(
             record, "kept", "%s was changed by somebody else since; it is left alone." % record.name
         )
@@ -132,7 +159,7 @@ def _restore(root: Root, record: store.Record, check_mode: bool) -> Optional[Und
             setting.write(root, record.name, record.before)
             if setting.read(root, record.name) != record.before:
                 return Undone(record, "kept", "%s cannot go back yet: it is in use." % record.name)
-        if record.kind == "file":
-            edits.remove_left_over(root, record.name)
+        if setting.tidy is not None:
+            setting.tidy(root, record.name)
         store.forget(root, record.kind, record.name)
     return None if held == record.before else Undone(record, "restored")
