@@ -166,7 +166,7 @@ def _accept_fixed(pci: str, wanted: str, layers: dict[int, str]) -> None:
     if layers and set(layers.values()) == {layer}:
         return
     raise RdmaError(
-        mlxconfig.NOT_CONFIGURABLE,
+        "link_type_not_configurable",
         "The card %s has no setting LINK_TYPE: its type is fixed%s, and %s was asked for."
         % (pci, " to %s" % ", ".join(sorted(set(layers.values()))) if layers else "", layer),
         hint="Replace the card; no setting helps.",

@@ -24,6 +24,7 @@ TABLES = {
         "ports": records.PortRecord,
     },
     "nftables": {"chains": records.ChainRecord, "rules": records.PacketRuleRecord},
+    "dcb": {"interfaces": records.DcbInterface},
 }
 
 
@@ -53,7 +54,7 @@ def test_the_example_is_a_tree(tmp_path: Path) -> None:
     example = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert example is not None
     (tmp_path / "netlink.json").write_text(example[1])
-    assert set(json.loads(example[1])) == {"rtnetlink", "rdma", "nftables"}
+    assert set(json.loads(example[1])) == {"rtnetlink", "rdma", "nftables", "dcb", "counters"}
     found = collect("n", str(tmp_path), ["links", "routes", "firewall"])
     assert found.errors == ()
     assert found.routes == (Route("10.224.0.0/12", "rdma0", src="10.224.13.19"),)
