@@ -20,6 +20,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document impo
 from ansible_collections.rdma.k8s.tests.support import fleet
 from ansible_collections.rdma.k8s.tests.support.cases import SURROUNDINGS, Case, not_good
 from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.cases import (
+    boot,
     imds,
     node,
     oca,
@@ -28,7 +29,7 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     tool,
 )
 
-CASES: list[Case] = node.CASES + roce.CASES + oca.CASES + imds.CASES + ranges.CASES + tool.CASES
+CASES: list[Case] = [case for area in (boot, node, roce, oca, imds, ranges, tool) for case in area.CASES]
 FAULTS = [case for case in CASES if case.is_fault]
 
 

@@ -280,7 +280,7 @@ def _rebuilder(root: Root, image: Initramfs, seen: _Seen) -> Any:
 def _switch(changes: Changes, seen: _Seen) -> str:
     """Switch the running mode; the reason why only a reboot can, or nothing."""
     if seen.plan.reboot_required:
-        return _reason(seen.wish.mode, seen.current.mode, _why_busy(seen.keepers))
+        return _reboot_reason(seen.wish.mode, seen.current.mode, _why_busy(seen.keepers))
     if not seen.plan.live_set:
         return ""
     earlier = None if changes.check_mode else _record(changes.root)
@@ -298,7 +298,7 @@ def _switch(changes: Changes, seen: _Seen) -> str:
             raise
         keepers = other_namespaces.keepers(changes.root)
         _refuse_third_reboot(changes, seen)
-        return _reason(seen.wish.mode, seen.current.mode, _why_busy(keepers))
+        return _reboot_reason(seen.wish.mode, seen.current.mode, _why_busy(keepers))
     return ""
 
 
@@ -416,7 +416,7 @@ def _notes(seen: _Seen, overruled: list[netns.Place]) -> list[str]:
     return notes
 
 
-def _reason(wanted: str, current: Optional[str], why: str) -> str:
+def _reboot_reason(wanted: str, current: Optional[str], why: str) -> str:
     return "The RDMA subsystem runs in %s mode and cannot be switched to %s mode, because %s." % (
         current,
         wanted,

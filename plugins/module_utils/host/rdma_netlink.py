@@ -133,7 +133,7 @@ def set_mode(wanted: str) -> None:
     try:
         _exchange(_SYS_SET, attribute)
     except OSError as error:
-        raise _refusal(wanted, error) from error
+        raise _switch_refused(wanted, error) from error
 
 
 def _exchange(operation: int, attributes: bytes) -> dict[int, int]:
@@ -180,7 +180,7 @@ def _bytes_of(body: bytes) -> dict[int, int]:
     return found
 
 
-def _refusal(wanted: str, error: OSError) -> RdmaError:
+def _switch_refused(wanted: str, error: OSError) -> RdmaError:
     if error.errno == errno.EBUSY:
         return RdmaError(
             "netns_mode_busy",

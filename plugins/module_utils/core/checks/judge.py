@@ -17,13 +17,13 @@ from .. import finding as model
 from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
-from . import imds, node as node_area, oca, ranges, roce, tool
+from . import boot, imds, node as node_area, oca, ranges, roce, tool
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
 from .policy import Policy
 from .registry import CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (node_area, roce, oca, imds, ranges, tool)
+AREAS = (boot, node_area, roce, oca, imds, ranges, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
@@ -37,6 +37,8 @@ NEEDS = {
     "oca": ("/etc/oracle-cloud-agent", "oca"),
     "imds": ("imds:", "imds"),
     "firewall": ("nftables", "firewall"),
+    "slow.initramfs": ("/boot", "slow"),
+    "slow.reboots": ("/var/lib/rdma-k8s/reboots.json", "slow"),
     "slow.qos": ("dcb-netlink", "slow"),
     "slow.counters": ("port-counters", "slow"),
     "slow.kernel_log": ("/dev/kmsg", "slow"),
