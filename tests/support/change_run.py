@@ -15,9 +15,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ansible.module_utils.testing import patch_module_args
 
@@ -85,38 +85,52 @@ def contents(root: Path) -> dict[str, str]:
 
 
 def killed_everywhere(
-    name: str, options: dict[str, Any], root: Path, wanted: dict[str, str], patch: str = ""
+    name: str,
+    options: dict[str, Any],
+    root: Path,
+    wanted: dict[str, str],
+    probe: Callable[[], dict[str, str]] = dict,
 ) -> int:
-    """Kill the module before each of its acts; each time the next run repairs, and undo restores.
+    """Kill the module before each of its acts; each time undo restores, and after the same kill the next run repairs.
 
     The runs are forked, so that hundreds of them take seconds.
 
     :param wanted: text of files below ``root`` after a whole run.
+    :param probe: tells further values of the node, which a run changes and undo restores.
     :returns: the number of acts.
     """
     module = importlib.import_module(killed.PREFIX + name)
-    before = contents(root)
+
+    def state() -> dict[str, str]:
+        return {**contents(root), **probe()}
+
+    def undone() -> None:
+        outcomes = {entry.outcome for entry in undo.undo(Root(str(root)), [name])}
+        assert outcomes <= {"restored"}, outcomes
+        assert state() == before, set(state().items()) ^ set(before.items())
+
+    before = state()
     good(module, **options)
-    after = contents(root)
-    _undo(root, name, before)  # the directories of the store are there now, in every run alike
+    after = state()
+    undone()  # the directories of the store are there now, in every run alike
     number = 0
-    while _killed(module, options, number + 1, patch):
+    while _killed(module, options, number + 1):
         number += 1
         for path, text in wanted.items():  # never a part of a file
             found = (root / path).read_text() if (root / path).exists() else None
             old = before.get(path)
             assert found in (text, None if old is None else old.partition(" ")[2]), (number, path, found)
-        with tempfile.TemporaryDirectory(dir=root.parent) as place:
-            _undo(Path(shutil.copytree(root, Path(place) / "node", symlinks=True)), name, before)
+        undone()
+        assert _killed(module, options, number)
         good(module, **options)
-        assert contents(root) == after, number
+        assert state() == after, number
         assert not good(module, **options)["changed"], number
-        _undo(root, name, before)
-    assert contents(root) == after  # the last run was whole
+        undone()
+    assert state() == after  # the last run was whole
     return number
 
 
-def _killed(module: Any, options: dict[str, Any], before: int, patch: str) -> bool:
+def _killed(module: Any, options: dict[str, Any], before: int, patch: str = "") -> bool:
     """Whether a run in a forked child died before its act number ``before``; else the run was whole."""
     child = os.fork()
     if not child:
@@ -148,13 +162,6 @@ def _arm(before: int) -> None:
     sys.addaudithook(hook)
 
 
-def _undo(root: Path, owner: str, before: dict[str, str]) -> None:
-    outcomes = {entry.outcome for entry in undo.undo(Root(str(root)), [owner])}
-    assert outcomes <= {"restored"}, outcomes
-    found = contents(root)
-    assert found == before, set(found.items()) ^ set(before.items())
-
-
 def mounted(
     name: str, options: dict[str, Any], place: Path, mount: list[str], read_only: bool = False
 ) -> dict[str, Any]:
@@ -183,12 +190,27 @@ def without_privilege(name: str, options: dict[str, Any]) -> dict[str, Any]:
     return _child(words, {"module": name, "options": options})
 
 
-def _child(prefix: list[str], task: dict[str, Any]) -> dict[str, Any]:
+def in_namespace(
+    name: str, runs: list[dict[str, Any]], setup: list[str], patch: str = "", words: Any = ()
+) -> Any:
+    """Run a module once or several times in a network namespace that ends with the last run.
+
+    :param runs: options of the module; an entry with the key ``command`` is a command line instead, which must succeed.
+    :param setup: command lines of iproute2 that make the interfaces.
+    :param patch: Python code that runs before the module, with the module as ``module``.
+    :param words: a program with its arguments that starts the runs, such as setpriv.
+    :returns: the results, and for a command what it printed.
+    """
+    task = {"module": name, "runs": runs, "setup": setup, "patch": patch}
+    return _child(["unshare", "--net"], task, list(words))
+
+
+def _child(prefix: list[str], task: dict[str, Any], words: Sequence[str] = ()) -> Any:
     path = os.pathsep.join(filter(None, [*sys.path, str(Path(__file__).parents[2])]))
     program = shutil.which(prefix[0])
     assert program, prefix[0]
     done = subprocess.run(
-        [program, *prefix[1:], sys.executable, __file__],
+        [program, *prefix[1:], sys.executable, __file__, *words],
         input=json.dumps(task),
         capture_output=True,
         text=True,
@@ -197,12 +219,16 @@ def _child(prefix: list[str], task: dict[str, Any]) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": path},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    return json.loads(done.stdout)
 
 
 def _main() -> None:
     task = json.load(sys.stdin)
+    for line in task.pop("setup", ()):
+        _command(line)
+    if sys.argv[1:]:  # start anew inside what was set up
+        words = [*sys.argv[1:], sys.executable, __file__]
+        sys.exit(subprocess.run(words, input=json.dumps(task), text=True, check=False).returncode)
     place: Optional[str] = task.get("place")
     if place:
         _mount([*task["mount"], "-t", "tmpfs", "tmpfs", place])
@@ -211,10 +237,25 @@ def _main() -> None:
         if task["read_only"]:
             _mount(["-o", "remount,ro", place])
     module = importlib.import_module(killed.PREFIX + task["module"])
+    exec(task.get("patch", ""), {"module": module})
+    if "runs" in task:
+        runs = [
+            _command(each["command"]) if "command" in each else run(module, **each) for each in task["runs"]
+        ]
+        print(json.dumps(runs))
+        return
     result = run(module, **task["options"])
     if place:
         result["after"] = {path.name: path.read_text() for path in Path(place).iterdir() if path.is_file()}
     print(json.dumps(result))
+
+
+def _command(line: str) -> str:
+    words = line.split()
+    program = shutil.which(words[0], path="%s:/usr/sbin:/sbin" % os.environ.get("PATH", ""))
+    return subprocess.run(
+        [program or words[0], *words[1:]], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def _mount(words: list[str]) -> None:
