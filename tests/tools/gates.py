@@ -35,6 +35,8 @@ from gate_model import Gate, Job, Outcome
 
 LOGS = tree.BUILD / "test"
 TAIL = 40
+LONGEST = 150
+"""Characters of the name of a test; some have their whole input in it."""
 SLOWEST = 10
 
 
@@ -158,7 +160,8 @@ def summary(rows: list[Row]) -> int:
     if tests:
         print("\nslowest tests:")
         for seconds, gate_name, test in tests[:SLOWEST]:
-            print(f"  {seconds:7.2f} s  {gate_name}::{test}")
+            name = f"{gate_name}::{test}"
+            print(f"  {seconds:7.2f} s  {name if len(name) <= LONGEST else name[:LONGEST] + '...'}")
     verdicts = [row.verdict for row in rows]
     passed = verdicts.count("passed") + sum(row.outcome.passed for row in rows)
     failed = verdicts.count("failed") + sum(row.outcome.failed for row in rows)
