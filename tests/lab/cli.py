@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from . import dcb, faults, lab, plan, qemu
+from . import cluster_cli, dcb, faults, lab, plan, qemu
 from .errors import LabError
 from .image import Cache
 from .progress import Progress
@@ -47,8 +47,12 @@ def parser() -> argparse.ArgumentParser:
         "--numa", action="store_true", help="two NUMA nodes, NICs at the PCI places of a real server"
     )
     shaped.add_argument(
-        "--mem", type=int, default=512, metavar="MB", help="memory of a node (default: %(default)s)"
+        "--mem",
+        type=int,
+        metavar="MB",
+        help=f"memory of a node (default: {plan.MEMORY}, with --kube {plan.KUBE_MEMORY})",
     )
+    shaped.add_argument("--kube", action="store_true", help="nodes that can join a cluster")
     shaped.add_argument(
         "--shape", metavar="NAME", help="what the metadata says: LAB.RXE.N or a shape of the table"
     )
@@ -119,6 +123,7 @@ def parser() -> argparse.ArgumentParser:
     cycle.add_argument(
         "words", nargs="*", metavar="COMMAND", help="run with RDMA_LAB_INVENTORY in its environment"
     )
+    cluster_cli.add_parser(commands, named, started)
     selftest = commands.add_parser("selftest", help="boot two nodes and check what the lab promises")
     selftest.add_argument(
         "--cold", action="store_true", help="boot really, instead of resuming a saved state"
@@ -135,6 +140,7 @@ def _spec(options: argparse.Namespace) -> plan.LabSpec:
         mem=options.mem,
         shape=options.shape,
         driver=options.driver,
+        kube=options.kube,
     )
 
 
@@ -244,6 +250,8 @@ def run(options: argparse.Namespace) -> int:
         from .selftest import run_selftest
 
         return run_selftest(cache, progress, cold=options.cold)
+    if options.command == "cluster":
+        return cluster_cli.run(options, cache, progress)
     this = lab.Lab(options.name, cache, progress)
     if options.command == "up":
         _up(this, options)

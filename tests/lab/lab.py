@@ -19,9 +19,10 @@ import sys
 import threading
 import time
 
-from . import plan, process, qemu
+from . import kubenode, plan, process, qemu
 from .errors import LabError
 from .image import Cache, Image, remove_tree
+from .programs import Programs
 from .progress import Progress
 
 FIRST_PORT = 22220
@@ -31,6 +32,32 @@ PORT_BLOCKS = 50
 LONGEST_CONTROL_PATH = 80
 GUEST_PROGRAM = ("python3", "-I", "-S", "/usr/local/lib/rdma-lab/node.py")
 BOOT_TIMEOUT = 300.0
+
+
+API_FILE = "api"
+"""Where a node's relay reads where the API server is."""
+RELAY = shlex.join(
+    [sys.executable, "-I", "-S", str(pathlib.Path(__file__).resolve().with_name("relay.py")), API_FILE]
+)
+
+
+def each_node(nodes: collections.abc.Iterable[int], do: collections.abc.Callable[[int], object]) -> None:
+    """Call ``do`` for all nodes at once and raise the first error when all are through."""
+    errors: dict[int, LabError] = {}
+
+    def one(node: int) -> None:
+        try:
+            do(node)
+        except LabError as error:
+            errors[node] = error
+
+    threads = [threading.Thread(target=one, args=(node,)) for node in nodes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for node in sorted(errors):
+        raise errors[node]
 
 
 def default_cache() -> pathlib.Path:
@@ -83,6 +110,7 @@ class State:
     image: str
     warm: bool
     started: float
+    disk: str = ""
 
     def to_json(self) -> str:
         """The file's text."""
@@ -215,8 +243,9 @@ class Lab:
             accel = qemu.choose_accel(accel)
             image = self.cache.ensure_image(spec.driver)
             spec = dataclasses.replace(spec, driver=image.driver)
-            build = qemu.qemu_build()
-            state = self._reserve(spec, base_port, accel, image)
+            disk = kubenode.ensure_disk(self.cache, Programs(self.cache)) if spec.kube else None
+            build = qemu.qemu_build() + (disk.key if disk else "")
+            state = self._reserve(spec, base_port, accel, image, str(disk.raw) if disk else "")
             try:
                 saved = None
                 if not cold:
@@ -232,12 +261,14 @@ class Lab:
                 raise
             return state
 
-    def _reserve(self, spec: plan.LabSpec, base_port: int | None, accel: str, image: Image) -> State:
+    def _reserve(
+        self, spec: plan.LabSpec, base_port: int | None, accel: str, image: Image, disk: str = ""
+    ) -> State:
         """Choose the ports and write them down at once, so that two labs that start together get different ones."""
         with (self.cache.path / "ports.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             port = choose_base_port(base_port, spec.nodes, self._reserved_ports())
-            state = State(self.name, spec, port, accel, str(image.path), False, time.time())
+            state = State(self.name, spec, port, accel, str(image.path), False, time.time(), disk)
             self._write_state(state)
             return state
 
@@ -268,6 +299,8 @@ class Lab:
                 console=f"node{node}.console",
                 pid=f"node{node}.pid",
                 qmp=f"node{node}.qmp",
+                kube=state.disk,
+                relay=RELAY,
             )
             document = json.dumps(plan.node_document(state.spec, node), sort_keys=True)
             (self.directory / files.document).write_text(document, encoding="utf-8")
@@ -353,6 +386,8 @@ class Lab:
             remove_tree(saved, self.cache.path)
             self._start(dataclasses.replace(state, warm=False), image, None)
             self.wait(quiet=True)
+            if state.spec.kube:
+                self.prepare_kube()
             for node in state.nodes():
                 self.node_run(node, "sync; echo 3 > /proc/sys/vm/drop_caches")
                 self.close_connection(node)
@@ -434,6 +469,13 @@ class Lab:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False
+
+    def prepare_kube(self) -> None:
+        """Start containerd on every node and load the test image, where that was not done yet."""
+        each_node(
+            self.state().nodes(),
+            lambda node: self.node_run(node, kubenode.prepare_script(node), kubenode.PREPARE_TIMEOUT),
+        )
 
     # --- talking to nodes ---------------------------------------------------------------------------------------
 

@@ -27,6 +27,10 @@ CHILD_RANGE = ipaddress.IPv4Network("10.208.0.0/12")
 MTU = 4220
 LINK_MTU = 9000
 """The largest MTU that the lab's wires offer (virtio; e1000e has its own limit of 9212)."""
+MEMORY = 512
+"""MB of a node."""
+KUBE_MEMORY = 1024
+"""MB of a node that can be one of a cluster."""
 DRIVERS = ("lab", "stock")
 NICS = ("virtio", "e1000e")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?")
@@ -78,6 +82,7 @@ class LabSpec:
     mem: int = 512
     shape: str = "LAB.RXE.4"
     driver: str = "lab"
+    kube: bool = False
 
     def to_dict(self) -> dict:
         """A plain dictionary, for the state file."""
@@ -110,9 +115,10 @@ def make_spec(
     rails: int | None = None,
     nic: str = "virtio",
     numa: bool = False,
-    mem: int = 512,
+    mem: int | None = None,
     shape: str | None = None,
     driver: str = "lab",
+    kube: bool = False,
 ) -> LabSpec:
     """Check the wishes of the user and fill in what follows from the others (rails from shape, shape from rails)."""
     if not 1 <= nodes <= MAX_NODES:
@@ -125,6 +131,8 @@ def make_spec(
         raise LabError("nic_unknown", f"--nic {nic}: use one of {', '.join(NICS)}.")
     if driver not in DRIVERS:
         raise LabError("driver_unknown", f"--driver {driver}: use one of {', '.join(DRIVERS)}.")
+    if mem is None:
+        mem = KUBE_MEMORY if kube else MEMORY
     if mem < 256:
         raise LabError("mem_range", f"--mem {mem}: a node needs at least 256 MB.")
     if mem % 2:
@@ -133,7 +141,7 @@ def make_spec(
         )
     shape = shape or f"LAB.RXE.{rails}"
     find_shape(shape)
-    return LabSpec(nodes, rails, nic, numa, mem, shape, driver)
+    return LabSpec(nodes, rails, nic, numa, mem, shape, driver, kube)
 
 
 def check_name(name: str) -> str:

@@ -23,13 +23,19 @@ KVM_CREATE_VM = 0xAE01
 KERNEL_OPTIONS = "console=ttyS0 net.ifnames=0 root=/dev/vda rw quiet random.trust_cpu=on"
 FAST_OPTIONS = "mitigations=off init_on_alloc=0 nokaslr audit=0 apparmor=0 selinux=0"
 """Kernel options that only save time in an emulated machine."""
+API_ADDRESS = plan.vnic_gateway() + 2
+API_PORT = 6443
+"""Where a node of a cluster finds the API server: an address that only its own network has."""
 SNAPSHOT = "ready"
 """Name of the saved state inside the disk of a warm node."""
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeFiles:
-    """The files that one QEMU process uses. All but the image's are names in its working directory."""
+    """The files that one QEMU process uses. All but the image's are names in its working directory.
+
+    ``kube`` is the disk with the programs of a cluster, ``relay`` the command that carries a connection to its API.
+    """
 
     kernel: str
     initrd: str
@@ -38,6 +44,8 @@ class NodeFiles:
     console: str
     pid: str
     qmp: str
+    kube: str = ""
+    relay: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,6 +197,10 @@ def node_command(spec: plan.LabSpec, node: int, files: NodeFiles, start: Start) 
         f"user,id=management,ipv6=off,restrict=on,net={plan.VNIC_SUBNET},host={gateway},dns={gateway + 1},"
         f"dhcpstart={gateway + 8},hostfwd=tcp:127.0.0.1:{start.port}-{address}:22"
     )
+    if spec.kube:
+        # A comma would end the option.
+        relay = files.relay.replace(",", ",,")
+        management += f",guestfwd=tcp:{API_ADDRESS}:{API_PORT}-cmd:{relay}"
     command = [
         BINARY,
         "-name",
@@ -219,6 +231,9 @@ def node_command(spec: plan.LabSpec, node: int, files: NodeFiles, start: Start) 
     command += ["-drive", f"if=none,id=disk,file={files.disk},format=qcow2,cache=unsafe,discard=unmap"]
     command += ["-device", "virtio-blk-pci,drive=disk,bus=pcie.0,addr=0x3"]
     command += ["-device", "virtio-rng-pci,bus=pcie.0,addr=0x4"]
+    if spec.kube:
+        command += ["-drive", f"if=none,id=kube,file={files.kube},format=raw,readonly=on"]
+        command += ["-device", "virtio-blk-pci,drive=kube,serial=kube,bus=pcie.0,addr=0x5"]
     if spec.numa:
         command += _numa_options(spec)
     for rail in range(spec.rails):

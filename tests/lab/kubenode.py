@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What makes a Kubernetes node of a virtual node: a second disk with programs and images, and joining a cluster."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import io
+import json
+import pathlib
+import shlex
+import shutil
+import subprocess
+import tarfile
+
+from . import control, packages, plan, qemu
+from .errors import LabError
+from .image import GUEST, Cache, remove_tree
+from .programs import Programs
+from .progress import run_logged
+
+PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr", "dranet", "kubelet", "labpod")
+"""Programs of ours that a node gets."""
+DEBIAN = ("runc", "containernetworking-plugins")
+"""Packages of the distribution whose programs a node gets, without being installed."""
+CNI = ("bridge", "host-local", "ipvlan", "loopback", "ptp", "static")
+IMAGE = "lab.test/pod:1"
+"""Name of the test image; the pause container runs it too."""
+RECIPE = 1
+SLACK = 8 << 20
+MOUNT = "/opt/rdma-kube"
+PREPARE_TIMEOUT = 600.0
+JOIN_TIMEOUT = 300.0
+
+
+def oci_image(program: bytes, name: str = IMAGE) -> bytes:
+    """A tar file in OCI layout with one image: the program as ``/labpod`` and nothing else."""
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        for directory in ("tmp", "etc"):
+            entry = tarfile.TarInfo(directory)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if directory == "tmp" else 0o755
+            tar.addfile(entry)
+        entry = tarfile.TarInfo("labpod")
+        entry.size, entry.mode = len(program), 0o755
+        tar.addfile(entry, io.BytesIO(program))
+    packed = gzip.compress(layer.getvalue(), compresslevel=1, mtime=0)
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Entrypoint": ["/labpod"], "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": [_digest(layer.getvalue())]},
+        "history": [{"created_by": "tests/lab"}],
+    }
+    blobs: dict[str, bytes] = {}
+
+    def put(kind: str, content: bytes) -> dict:
+        blobs[_digest(content)] = content
+        return {
+            "mediaType": f"application/vnd.oci.image.{kind}",
+            "digest": _digest(content),
+            "size": len(content),
+        }
+
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": put("config.v1+json", json.dumps(config).encode()),
+        "layers": [put("layer.v1.tar+gzip", packed)],
+    }
+    described = put("manifest.v1+json", json.dumps(manifest).encode())
+    described["annotations"] = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
+    index = {"schemaVersion": 2, "manifests": [described]}
+    files = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode()}
+    files.update({f"blobs/sha256/{key.removeprefix('sha256:')}": content for key, content in blobs.items()})
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def kubelet_config() -> str:
+    """The kubelet's configuration; time-outs are generous because an emulated processor is slow."""
+    config = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": "/etc/kubernetes/ca.crt"},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": "/etc/kubernetes/kubelet.crt",
+        "tlsPrivateKeyFile": "/etc/kubernetes/kubelet.key",
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+        "cgroupDriver": "cgroupfs",
+        "clusterDomain": "cluster.local",
+        "resolvConf": "",
+        "failSwapOn": False,
+        "makeIPTablesUtilChains": False,
+        "nodeLeaseDurationSeconds": control.LEASE,
+        "nodeStatusUpdateFrequency": "10s",
+        "runtimeRequestTimeout": "15m",
+        "syncFrequency": "30s",
+        "volumeStatsAggPeriod": "10m",
+        # The images were put there by hand; nothing could bring them again.
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+        "evictionHard": {"memory.available": "20Mi", "nodefs.available": "2%", "imagefs.available": "2%"},
+        "maxPods": 40,
+        "serializeImagePulls": False,
+        "enableDebuggingHandlers": True,
+        "logging": {"flushFrequency": "5s"},
+    }
+    return json.dumps(config, indent=2) + "\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Disk:
+    """The second disk of nodes: a raw file system that is never written to."""
+
+    path: pathlib.Path
+    key: str
+
+    @property
+    def raw(self) -> pathlib.Path:
+        """The file."""
+        return self.path / "kube.raw"
+
+
+def guest_files() -> dict[str, bytes]:
+    """The small files of the disk, by path."""
+    files = {f"etc/{path.name}": path.read_bytes() for path in sorted((GUEST / "kube").iterdir())}
+    files["etc/kubelet.json"] = kubelet_config().encode()
+    return files
+
+
+def disk_key(programs: Programs) -> str:
+    """Hash of what goes into the disk."""
+    return plan.digest(
+        RECIPE, programs.key(), programs.own_key(), PROGRAMS, DEBIAN, CNI, IMAGE, guest_files()
+    )
+
+
+def ensure_disk(cache: Cache, programs: Programs) -> Disk:
+    """The disk, made if need be."""
+    programs.ensure()
+    key = disk_key(programs)
+    disk = Disk(cache.path / f"kubedisk-{key}", key)
+    if disk.raw.exists():
+        return disk
+    with cache.locked():
+        if disk.raw.exists():
+            return disk
+        packages.require_debian("Making the disk of Kubernetes nodes")
+        packages.ensure_tools(("mke2fs", "dpkg-deb"), cache.log, cache.progress)
+        with cache.progress.step("the disk of Kubernetes nodes"), cache.building(disk.path.name) as directory:
+            _fill(cache, programs, directory)
+        for path in cache.path.glob("kubedisk-*"):
+            if path != disk.path and path.is_dir():
+                remove_tree(path, cache.path)
+    return disk
+
+
+def _fill(cache: Cache, programs: Programs, directory: pathlib.Path) -> None:
+    tree = directory / "tree"
+    for name in ("bin", "cni", "etc", "images"):
+        (tree / name).mkdir(parents=True)
+    for name in PROGRAMS:
+        shutil.copy2(programs.path(name), tree / "bin" / name)
+    for name, content in guest_files().items():
+        (tree / name).write_bytes(content)
+    debian = directory / "debian"
+    try:
+        found = packages.download(list(DEBIAN), debian / "packages", cache.log)
+    except LabError:
+        packages.apt_update(cache.log)
+        found = packages.download(list(DEBIAN), debian / "packages", cache.log)
+    for package in found:
+        run_logged(["dpkg-deb", "--extract", str(package), str(debian / "tree")], cache.log)
+    shutil.copy2(debian / "tree" / "usr" / "sbin" / "runc", tree / "bin" / "runc")
+    for name in CNI:
+        shutil.copy2(debian / "tree" / "usr" / "lib" / "cni" / name, tree / "cni" / name)
+    (tree / "images" / "labpod.tar").write_bytes(oci_image(programs.path("labpod").read_bytes()))
+    size = sum(path.stat().st_size + 4096 for path in tree.rglob("*")) * 102 // 100 + SLACK
+    raw = directory / "kube.raw"
+    with raw.open("wb") as file:
+        file.truncate(size // 4096 * 4096)
+    options = ["-q", "-F", "-t", "ext4", "-O", "^has_journal,^metadata_csum", "-m", "0", "-d", str(tree)]
+    run_logged(["mke2fs", *options, str(raw)], cache.log, env=packages.environment())
+    raw.chmod(0o444)
+    remove_tree(tree, cache.path)
+    remove_tree(debian, cache.path)
+
+
+def prepare_script(node: int) -> str:
+    """What a node runs before it is saved: mount the disk, start containerd, load the image."""
+    api = f"{qemu.API_ADDRESS}:{qemu.API_PORT}"
+    words = [
+        "sh", f"{MOUNT}/etc/node.sh", "prepare", str(control.pod_block(node)), str(control.SERVICE_ADDRESS), api,
+    ]  # fmt: skip
+    mount = (
+        f"mkdir -p {MOUNT}; mountpoint -q {MOUNT} || mount -t ext4 -o ro /dev/disk/by-id/virtio-kube {MOUNT}"
+    )
+    return f"{mount} && {shlex.join(words)}"
+
+
+def join_files(directory: pathlib.Path, node: int) -> dict[str, bytes]:
+    """The files that take a node into the cluster whose files are in ``directory``, by name below /etc/kubernetes."""
+    pki = directory / "pki"
+    raw = {
+        "ca": pki / "ca.crt",
+        "certificate": pki / f"node-node{node}.crt",
+        "key": pki / f"node-node{node}.key",
+    }
+    encoded = {f"{name}-data": base64.b64encode(path.read_bytes()).decode() for name, path in raw.items()}
+    server = f"https://{qemu.API_ADDRESS}:{qemu.API_PORT}"
+    return {
+        "ca.crt": raw["ca"].read_bytes(),
+        "kubelet.crt": raw["certificate"].read_bytes(),
+        "kubelet.key": raw["key"].read_bytes(),
+        "kubelet.kubeconfig": control.kubeconfig(server, encoded).encode(),
+        "kubelet.json": kubelet_config().encode(),
+    }
+
+
+def join_archive(files: dict[str, bytes]) -> bytes:
+    """The files as a tar archive that only root can read when it is unpacked."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o600
+            tar.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def join(command: list[str], directory: pathlib.Path, node: int) -> None:
+    """Send a node its files and start its kubelet; ``command`` is the ssh command line that leads to it."""
+    script = (
+        "mkdir -p /etc/kubernetes && tar -xf - -C /etc/kubernetes && "
+        f"sh {MOUNT}/etc/node.sh join {plan.vnic_address(node)}"
+    )
+    done = subprocess.run(
+        [*command, script],
+        input=join_archive(join_files(directory, node)),
+        capture_output=True,
+        timeout=JOIN_TIMEOUT,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        raise LabError("join_failed", f"node{node} could not join the cluster: {said or done.returncode}")
