@@ -17,6 +17,7 @@ description:
   - Only what still is as this collection left it is restored. What somebody else changed since is left alone and said.
   - One object that cannot be restored does not stop the others; the module fails after it has done the rest.
   - What is restored has no record any more, so that a second run changes nothing.
+  - Where a file of a unit of systemd was restored, systemd reads its units again. Nothing is restarted.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
   - rdma.k8s.attributes.libraries
@@ -137,8 +138,10 @@ def main() -> None:
         done = undo.undo(root, owners, check_mode=only_tell)
         if module.params["state"] == "undone":
             error = undo_report.failure(done)
+        if not only_tell:
+            undo_report.reload_units(root, done)
     except RdmaError as caught:
-        error = caught
+        error = error or caught
     restored = [each for each in done if each.outcome == "restored"]
     result = {"records": [undo_report.entry(each) for each in done], "actions": [], "changed": False}
     if module.params["state"] == "undone":

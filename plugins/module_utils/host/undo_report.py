@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 from ..core.errors import RdmaError
-from . import edits, store
+from . import commands, edits, store
 from .files import Root
 from .undo import Undone
 
 COLLECTION = "rdma.k8s."
 _LOCAL = frozenset(["directory", "file", "value"])
 """Kinds that are read and written without a library."""
+
+_UNITS = "/etc/systemd/system/"
+_RELOAD = 20.0
 
 
 def owners_of(modules: Optional[Iterable[str]]) -> Optional[list[str]]:
@@ -67,6 +70,16 @@ def _text(kind: str, value: Any) -> str:
     if kind == "directory":
         return "directory\n" if value else "absent\n"
     return "%s\n" % (value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+
+
+def reload_units(root: Root, done: Iterable[Undone]) -> None:
+    """Let systemd read its units again where one of their files was restored.
+
+    :raises RdmaError: the errors of :func:`commands.run`.
+    """
+    units = [each for each in done if each.outcome == "restored" and each.record.name.startswith(_UNITS)]
+    if units and root.exists("/run/systemd/system"):
+        commands.run(root, ["systemctl", "daemon-reload"], _RELOAD)
 
 
 def failure(done: Sequence[Undone]) -> Optional[RdmaError]:

@@ -16,7 +16,7 @@ import yaml
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.rdma.k8s.plugins.module_utils import bundle
-from ansible_collections.rdma.k8s.plugins.module_utils.host import store
+from ansible_collections.rdma.k8s.plugins.module_utils.host import store, undo_report
 from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
 from ansible_collections.rdma.k8s.plugins.modules import node_undo
@@ -158,6 +158,26 @@ def test_the_library_is_asked_for_when_a_record_needs_it(host: Path, monkeypatch
     (path, *_others) = (host / "var/lib/rdma-k8s/undo").glob("*.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "kind": "link_mtu"}))
     assert run(host_root=str(host))["missing_libraries"] == ["pyroute2"]
+
+
+UNIT = "/etc/systemd/system/x.service.d/50-rdma-k8s.conf"
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_systemd_reads_restored_units_again(
+    host: Path, monkeypatch: pytest.MonkeyPatch, running: bool
+) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(undo_report.commands, "run", lambda _root, argv, _limit: calls.append(argv))
+    if running:
+        (host / "run/systemd/system").mkdir(parents=True)
+    with Changes(Root(str(host)), "third_module") as made:
+        made.file(UNIT, "[Service]\n")
+    run(host_root=str(host), state="undone", modules=["first_module"])
+    run(host_root=str(host), state="undone", _ansible_check_mode=True)
+    assert calls == []
+    run(host_root=str(host), state="undone")
+    assert calls == ([["systemctl", "daemon-reload"]] if running else [])
 
 
 def test_killed_before_any_act_the_next_run_finishes(tmp_path: Path) -> None:
