@@ -102,7 +102,8 @@ def killed_everywhere(
     module = importlib.import_module(killed.PREFIX + name)
 
     def state() -> dict[str, str]:
-        return {**contents(root), **probe()}
+        values = probe()
+        return {**contents(root), **values}
 
     def undone() -> None:
         outcomes = {entry.outcome for entry in undo.undo(Root(str(root)), [name])}

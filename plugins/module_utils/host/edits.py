@@ -164,8 +164,13 @@ def make_directory(root: Root, path: str, mode: int) -> None:
     """
     try:
         place = place_of(root, path)
-        os.mkdir(place, 0o700)
-        os.chmod(place, mode)
+        umask = os.umask(
+            0
+        )  # in one step: killed before a chmod, the directory would keep a wrong mode for good
+        try:
+            os.mkdir(place, mode)
+        finally:
+            os.umask(umask)
         flush(os.path.dirname(place))
     except OSError as error:
         raise RdmaError(
