@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import functools
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -49,11 +50,20 @@ class State:
         """The priority of each DSCP value of the table; of several the highest, as the kernel does."""
         return dict(sorted(self.apps))
 
+    def priorities(self, dscp: int) -> list[int]:
+        """All priorities that the table has for a DSCP value; more than one is a mistake, or a change half done."""
+        return [priority for entry, priority in self.apps if entry == dscp]
+
     def get(self, setting: str) -> Any:
         """The value of ``trust``, ``pfc``, ``dcbx`` or ``dscp_N``."""
         if setting.startswith("dscp_"):
-            return self.map.get(int(setting[5:]))
+            return told(self.priorities(int(setting[5:])))
         return getattr(self, setting)
+
+
+def told(priorities: Sequence[int]) -> Any:
+    """The priorities of a DSCP value as plain data: none, one number, or several as a list."""
+    return None if not priorities else priorities[0] if len(priorities) == 1 else list(priorities)
 
 
 def read(netdev: str) -> State:
@@ -83,18 +93,35 @@ def write_pfc(netdev: str, mask: int) -> None:
     _set(netdev, wire.IEEE_SET, wire.write_pfc(mask, _ieee(netdev).pfc_bytes))
 
 
-def write_dscp(netdev: str, dscp: int, priority: Optional[int]) -> None:
-    """Give a DSCP value this priority and no other; ``None`` takes its entries out of the table.
-
-    A driver may itself remove the former entry, so the table is read again before one is deleted.
+def add_dscp(netdev: str, dscp: int, priority: int) -> None:
+    """Add an entry to the map; a driver of the mlx5 family replaces the former one by it.
 
     :raises RdmaError: as :func:`read`.
     """
-    if priority is not None and (dscp, priority) not in _ieee(netdev).apps:
-        _set(netdev, wire.IEEE_SET, wire.write_apps([(dscp, priority)]))
-    others = [entry for entry in _ieee(netdev).apps if entry[0] == dscp and entry[1] != priority]
-    for entry in others:
-        _set(netdev, wire.IEEE_DEL, wire.write_apps([entry]))
+    _set(netdev, wire.IEEE_SET, wire.write_apps([(dscp, priority)]))
+
+
+def remove_dscp(netdev: str, dscp: int, priority: int) -> None:
+    """Delete an entry of the map.
+
+    :raises RdmaError: as :func:`read`.
+    """
+    _set(netdev, wire.IEEE_DEL, wire.write_apps([(dscp, priority)]))
+
+
+def write_dscp(netdev: str, dscp: int, priority: Optional[int]) -> None:
+    """Give a DSCP value this priority and no other; ``None`` takes its entries out of the table.
+
+    The wrong entries go first, so that the value never has two priorities, whatever the driver does.
+
+    :raises RdmaError: as :func:`read`.
+    """
+    held = [each for entry, each in _ieee(netdev).apps if entry == dscp]
+    for each in held:
+        if each != priority:
+            remove_dscp(netdev, dscp, each)
+    if priority is not None and priority not in held:
+        add_dscp(netdev, dscp, priority)
 
 
 def write_dcbx(netdev: str, flags: int) -> None:

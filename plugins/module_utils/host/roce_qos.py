@@ -173,20 +173,44 @@ def _change_port(changes: Changes, options: Options, port: Port, backend: str) -
 def _change_dcb(changes: Changes, options: Options, port: Port, backend: str) -> None:
     root, netdev = changes.root, port.netdev
     state = _state(root, port, backend)
-    wanted: dict[str, Any] = {}
-    if options.take_dcbx and state.dcbx is not None:
-        wanted["dcbx"] = state.dcbx & ~roce_qos.DCBX_LLD | roce_qos.DCBX_HOST
-    if backend == TOOL:
-        wanted["trust"] = roce_qos.DSCP
-    for dscp, priority in options.wish.dscp_map.items():
-        wanted["dscp_%d" % dscp] = priority
-    wanted["pfc"] = options.wish.pfc
-    for setting, value in wanted.items():
+    kind, wish = _KINDS[backend], options.wish
 
-        def write(setting: str = setting, value: Any = value) -> None:
+    def change(setting: str, value: Any) -> None:
+        def write() -> None:
             _write(root, backend, netdev, setting, value)
 
-        changes.live(_KINDS[backend], "%s %s" % (netdev, setting), state.get(setting), value, write)
+        changes.live(kind, "%s %s" % (netdev, setting), state.get(setting), value, write)
+
+    if options.take_dcbx and state.dcbx is not None:
+        change("dcbx", state.dcbx & ~roce_qos.DCBX_LLD | roce_qos.DCBX_HOST)
+    if backend == TOOL:
+        change("trust", roce_qos.DSCP)
+    for dscp, priority in wish.dscp_map.items():
+        if backend == TOOL:
+            change("dscp_%d" % dscp, priority)
+        else:
+            _change_entry(changes, netdev, dscp, priority, state.priorities(dscp))
+    change("pfc", wish.pfc)
+
+
+def _change_entry(changes: Changes, netdev: str, dscp: int, priority: int, held: list[int]) -> None:
+    """One message a step, so that a run that is killed between two of them leaves a state that its record knows."""
+    name = "%s dscp_%d" % (netdev, dscp)
+    left = list(held)
+    for wrong in held:
+        if wrong != priority:
+            before = dcb.told(left)
+            left.remove(wrong)
+
+            def remove(wrong: int = wrong) -> None:
+                dcb.remove_dscp(netdev, dscp, wrong)
+
+            changes.live(_KINDS[NETLINK], name, before, dcb.told(left), remove)
+
+    def add() -> None:
+        dcb.add_dscp(netdev, dscp, priority)
+
+    changes.live(_KINDS[NETLINK], name, dcb.told(left), priority, add)
 
 
 def _write(root: Root, backend: str, netdev: str, setting: str, value: Any) -> None:
