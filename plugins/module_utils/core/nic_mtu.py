@@ -354,7 +354,7 @@ _ASSIGNMENTS = {
     NETWORKD: re.compile(r"\s*MTUBytes\s*=\s*(\S+)"),
     MANAGER: re.compile(r"\s*(?:ethernet\.mtu|mtu)\s*=\s*(\S+)"),
     IFCFG: re.compile(r"\s*MTU\s*=\s*[\"']?([0-9]+)"),
-    NETPLAN: re.compile(r"\s*mtu\s*:\s*(\S+)"),
+    NETPLAN: re.compile(r"[^#]*\bmtu\s*:\s*[\"']?([0-9]+)"),
     NOBODY: re.compile(r'[^#]*ATTR\{mtu\}\s*=\s*"([^"=]+)"'),
 }
 _SUFFIX = {"K": 1024, "M": 1024**2}

@@ -47,16 +47,9 @@ def generated(root: Root, files: Iterable[File]) -> dict[str, str]:
                 _write(place + file.path, file.text)
         except OSError as error:
             raise _no_trial(error) from error
-        try:
-            commands.run(root, ["netplan", "generate", "--root-dir", "/run/" + TRIAL], _LIMIT)
-        except RdmaError as error:
-            if error.code != "command_failed":
-                raise
-            raise RdmaError(
-                "netplan_refused",
-                "netplan does not take its files together with ours: %s" % error.message,
-                hint="Nothing was written. Look at 'netplan get', and whether netplan takes its files without ours.",
-            ) from error
+        done = commands.run(root, ["netplan", "generate", "--root-dir", "/run/" + TRIAL], _LIMIT, codes=None)
+        if done.code:
+            raise _refused(done)
         trial = Root(place)
         found = {}
         for directory in _OUTPUT:
@@ -70,6 +63,17 @@ def has_mtu(texts: dict[str, str], key: str, mtu: int) -> bool:
     names = ("10-netplan-%s.network" % key, "netplan-%s.nmconnection" % key)
     lines = [line.strip() for name in names for line in texts.get(name, "").splitlines()]
     return "MTUBytes=%d" % mtu in lines or "mtu=%d" % mtu in lines
+
+
+def _refused(done: commands.Completed) -> RdmaError:
+    said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["it said nothing"]
+    told = [line for line in said if "rror" in line] or said[-1:]  # the last line only points at a place
+    return RdmaError(
+        "netplan_refused",
+        "netplan does not take its files together with ours: %s." % told[-1].strip()[:300].rstrip("."),
+        hint="Nothing was written. Look at 'netplan get', and whether netplan takes its files without ours.",
+        code=done.code,
+    )
 
 
 def _write(place: str, text: str) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.host import commands, undo
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
 from ansible_collections.rdma.k8s.plugins.modules import nic_mtu

@@ -136,7 +136,11 @@ def lines(kind: str, text: str, path: str = "/etc/x.conf") -> list[str]:
         (core.NOBODY, 'NAME=="eth0", ATTR{mtu}="9000"\nATTR{mtu}=="1500", X="1"\n', []),
         (core.NOBODY, 'DRIVERS=="mlx5_core", ATTR{mtu}="9000"\n', ["9000"]),
         (core.IFCFG, "MTU='9000'\nMTU_X=1\n# MTU=1\n", ["9000"]),
-        (core.NETPLAN, "      mtu: 9000\n      # mtu: 1\n", ["9000"]),
+        (
+            core.NETPLAN,
+            "      mtu: 9000\n      # mtu: 1\n    x: {a: 1, mtu: 1500}\n  y: # mtu: 2\n",
+            ["9000", "1500"],
+        ),
     ],
 )
 def test_lines_of_others(kind: str, text: str, values: list[str]) -> None:
