@@ -72,7 +72,7 @@ def _refused(done: commands.Completed) -> RdmaError:
         "netplan_refused",
         "netplan does not take its files together with ours: %s." % told[-1].strip()[:300].rstrip("."),
         hint="Nothing was written. Look at 'netplan get', and whether netplan takes its files without ours.",
-        code=done.code,
+        exit_code=done.code,
     )
 
 

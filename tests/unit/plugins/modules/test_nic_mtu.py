@@ -278,9 +278,8 @@ class Netplan:
         self.calls.append(list(argv))
         assert argv[:2] == ["netplan", "generate"], "netplan apply is never run"
         if self.refuses:
-            raise RdmaError(
-                "command_failed", "'netplan generate' failed with exit code 1: unknown key 'mtuu'"
-            )
+            said = "z.yaml:3:13: Error: unknown key 'mtuu'\n  x: {mtuu: 1}\n      ^\n"
+            return commands.Completed("", said, 1)
         place = Path(root.path + (argv[3] if len(argv) > 2 else ""))
         found: dict[str, str] = {}
         files = [file for name in ("lib", "etc", "run") for file in (place / name / "netplan").glob("*.yaml")]
