@@ -17,10 +17,10 @@ from typing import Optional
 from .roce_qos import DCBX_HOST, DCBX_LLD, PRIORITIES, mask_of
 
 _TRUST = re.compile(r"^\s*Priority trust state:\s*(\w+)\s*$", re.MULTILINE)
-_DCBX = re.compile(r"^\s*DCBX mode:\s*(.+?)\s*$", re.MULTILINE)
+_DCBX = re.compile(r"^\s*DCBX mode:\s*(\w+) controlled\s*$", re.MULTILINE)
 _MAP = re.compile(r"^\s*prio:(\d)\s+dscp:([\d,]+)\s*$", re.MULTILINE)
 _PFC = re.compile(r"^\s*PFC configuration:\s*\n\s*priority\s[^\n]*\n\s*enabled\s+([01][01 ]*)$", re.MULTILINE)
-_MODES = {"OS controlled": DCBX_HOST, "FW controlled": DCBX_LLD}
+_MODES = {"OS": DCBX_HOST, "FW": DCBX_LLD, "Firmware": DCBX_LLD}
 
 
 @dataclass(frozen=True)

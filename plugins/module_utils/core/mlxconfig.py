@@ -25,7 +25,9 @@ LINK_LAYERS = {IB: "InfiniBand", ETH: "Ethernet"}
 PCI_CLASSES = {IB: "0207", ETH: "0200"}
 NOT_CONFIGURABLE = "link_type_not_configurable"
 
-_ROW = re.compile(r"(?P<mark>\*?)\s+(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[^\]]*\])?)\s+(?P<values>\S.*)\Z")
+_ROW = re.compile(
+    r"(?P<mark>\*|RO)?\s+(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[^\]]*\])?)\s+(?P<values>\S.*)\Z"
+)
 _FACT = re.compile(r"(?P<name>[A-Z][A-Za-z ]*):\s+(?P<value>\S.*)\Z")
 _NAMED = re.compile(r"(?P<text>[^()]+)\((?P<number>[^()]+)\)\Z")
 _LINK_TYPE = re.compile(r"LINK_TYPE_P([1-9][0-9]*)\Z")
@@ -70,7 +72,7 @@ def parse(text: str) -> Query:
             values = [_text_of(value) for value in row["values"].split()]
             if len(values) == _ALL:
                 default, current, following = values
-                setting = Setting(row["name"], following, current, default, bool(row["mark"]))
+                setting = Setting(row["name"], following, current, default, row["mark"] == "*")
             elif len(values) == _FEWEST:
                 setting = Setting(row["name"], values[0])
             else:

@@ -75,7 +75,7 @@ def _run(root: Root, tool: str, pci: str, words: list[str]) -> str:
         "%s failed for the card %s with exit code %d: %s" % (tool, pci, done.code, last),
         hint="Run as root; see whether another tool has the card open.",
         pci=pci,
-        code=done.code,
+        exit_code=done.code,
     )
 
 

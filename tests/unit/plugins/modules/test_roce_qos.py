@@ -28,7 +28,7 @@ CM0 = "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
 MLNX_QOS = r"""
 import json, os, sys
 place = os.path.join(os.environ["TREE"], "mlnx_qos.json")
-state = json.load(open(place)) if os.path.exists(place) else {"trust": "pcp", "pfc": [0] * 8, "map": {}, "dcbx": "FW"}
+state = json.load(open(place)) if os.path.exists(place) else {"trust": "pcp", "pfc": [0] * 8, "map": {}, "dcbx": "Firmware"}
 words = sys.argv[1:]
 assert words[0] == "-i" and words[1].startswith("rdma"), words
 option = words[2:3]
@@ -46,7 +46,7 @@ if option:
         assert verb == "set"
         state["map"][dscp] = int(priority)
     elif option == ["--dcbx"]:
-        state["dcbx"] = {"os": "OS", "fw": "FW"}[value]
+        state["dcbx"] = {"os": "OS", "fw": "Firmware"}[value]
     else:
         sys.exit("Unknown option " + option[0])
     json.dump(state, open(place, "w"))
