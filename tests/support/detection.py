@@ -26,10 +26,11 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     oca,
     ranges,
     roce,
+    settings,
     tool,
 )
 
-CASES: list[Case] = [case for area in (boot, node, roce, oca, imds, ranges, tool) for case in area.CASES]
+CASES: list[Case] = [case for area in (boot, node, settings, roce, oca, imds, ranges, tool) for case in area.CASES]
 FAULTS = [case for case in CASES if case.is_fault]
 
 

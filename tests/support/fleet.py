@@ -28,9 +28,11 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (
     Link,
     LinkDowns,
     ModuleOption,
+    NetworkBoot,
     NodeSnapshot,
     Oca,
     PciFunction,
+    PeerMemory,
     PortCounters,
     RdmaDevice,
     RdmaPort,
@@ -38,6 +40,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (
     ReadError,
     Route,
     Rule,
+    RuntimeLimit,
     Slow,
 )
 
@@ -599,6 +602,9 @@ def with_slow(snapshot: NodeSnapshot) -> NodeSnapshot:
             qos=tuple(qos),
             counters=tuple(counters),
             kernel_log=KernelLog(86400, tuple(downs)),
+            peer_memory=PeerMemory(True, 0, ("ib_core", "nvidia"), ("nv_mem_nc",), True),
+            network_boot=NetworkBoot(),
+            memlock=(RuntimeLimit("containerd.service", "infinity", "infinity"),),
         ),
     )
 

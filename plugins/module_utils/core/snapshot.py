@@ -349,12 +349,16 @@ class FirewallRule:
 
 @dataclass(frozen=True)
 class Initramfs:
-    """An initramfs image: whether ``ib_core`` is inside, and its options there, as the files of the image say (S21)."""
+    """An initramfs image: whether ``ib_core`` is inside, and its options there, as the files of the image say (S21).
+
+    ``drivers`` are those drivers of the node's network functions that are inside; ``None``: not looked for.
+    """
 
     image: str = codec.text()
     kernel: str = codec.text("")
     has_module: bool = codec.boolean(False)
     options: tuple[ModuleOption, ...] = codec.items(ModuleOption)
+    drivers: Optional[tuple[str, ...]] = codec.texts(None)
 
 
 @dataclass(frozen=True)
@@ -409,6 +413,45 @@ class KernelLog:
 
 
 @dataclass(frozen=True)
+class PeerMemory:
+    """How NICs reach GPU memory (S41, DEV-35).
+
+    ``driver`` says whether a GPU driver is loaded, ``uses`` is the use count of ``nvidia_peermem`` (``None``: it is not
+    loaded), ``users`` the modules that name it as their user, ``registered`` the names in
+    ``/sys/kernel/mm/memory_peers``, ``open_driver`` whether the GPU driver is the open one (``None``: it does not say).
+    """
+
+    driver: bool = codec.boolean(False)
+    uses: Optional[int] = codec.integer(None)
+    users: tuple[str, ...] = codec.texts()
+    registered: tuple[str, ...] = codec.texts()
+    open_driver: Optional[bool] = codec.boolean(None)
+
+
+@dataclass(frozen=True)
+class NetworkBoot:
+    """Whether the root file system is on the network: ``how`` is what says so, empty when nothing does (DEV-36).
+
+    ``nic`` is the interface it is reached by, ``driver`` its driver, ``builtin`` whether that is part of the kernel.
+    """
+
+    how: str = codec.text("")
+    nic: str = codec.text("")
+    driver: str = codec.text("")
+    builtin: bool = codec.boolean(False)
+
+
+@dataclass(frozen=True)
+class RuntimeLimit:
+    """The limit of locked memory of a container runtime: ``configured`` for its next start, ``running`` that of its
+    process (empty: it does not run); ``infinity`` or bytes."""
+
+    unit: str = codec.text()
+    configured: str = codec.text("")
+    running: str = codec.text("")
+
+
+@dataclass(frozen=True)
 class Slow:
     """What the subset ``slow`` read, one field for each source; ``None``: it could not be read."""
 
@@ -417,6 +460,9 @@ class Slow:
     qos: Optional[tuple[PortQos, ...]] = codec.items(PortQos, None)
     counters: Optional[tuple[PortCounters, ...]] = codec.items(PortCounters, None)
     kernel_log: Optional[KernelLog] = codec.item(KernelLog, None)
+    peer_memory: Optional[PeerMemory] = codec.item(PeerMemory, None)
+    network_boot: Optional[NetworkBoot] = codec.item(NetworkBoot, None)
+    memlock: Optional[tuple[RuntimeLimit, ...]] = codec.items(RuntimeLimit, None)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Optional
 from ..core import json_text, modprobe
 from ..core.errors import RdmaError
 from ..core.snapshot import Initramfs, ModuleOption
-from . import commands, edits, own_state, store
+from . import commands, edits, network_boot, own_state, store
 from .files import Root, reason_of
 
 CACHE = store.DIRECTORY + "/initramfs.json"
@@ -40,7 +40,7 @@ _IMAGES = (  # distribution's form of the name, directory of the image relative 
 )
 _DEBIAN = "initrd.img-"
 _LOADER_ROOTS = ("/boot", "/boot/efi", "/efi")
-_MODULE_FILE = re.compile(r"(usr/)?lib/modules/[^/]+/.*/ib[_-]core\.ko(\.\w+)?")
+_MODULE_FILE = re.compile(r"(usr/)?lib/modules/[^/]+/.*/([^/]+)\.ko(\.\w+)?")
 _OPTION_FILE = re.compile(r"((etc|run|usr/lib|usr/local/lib|lib)/modprobe\.d)/([^/]+\.conf)")
 _OPTION_DIRECTORIES = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
 _LARGEST_OPTION_FILE = 1 << 20
@@ -159,12 +159,14 @@ def rebuild(root: Root, path: str) -> None:
 
 
 def _read(root: Root, image: Image) -> Initramfs:
-    has_module = False
+    modules: set[str] = set()
     files: dict[tuple[str, str], str] = {}
     try:
         with open(root.real(image.path), "rb") as file:
             for name, data in _entries(root, file):
-                has_module = has_module or _MODULE_FILE.fullmatch(name) is not None
+                module = _MODULE_FILE.fullmatch(name)
+                if module:
+                    modules.add(module[2].replace("-", "_"))
                 match = _OPTION_FILE.fullmatch(name)
                 if match and data is not None:
                     files[match[2], match[3]] = data.decode("utf-8", "replace")
@@ -172,7 +174,8 @@ def _read(root: Root, image: Image) -> Initramfs:
         raise _UnreadableError(reason_of(error)) from error
     except (EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
         raise _UnreadableError("it is damaged: %s" % error) from error
-    return Initramfs(image.path, image.release, has_module, tuple(_options(files)))
+    drivers = tuple(sorted(modules.intersection(network_boot.drivers(root))))
+    return Initramfs(image.path, image.release, MODULE in modules, tuple(_options(files)), drivers)
 
 
 def _options(files: dict[tuple[str, str], str]) -> Iterator[ModuleOption]:
@@ -375,12 +378,13 @@ def _known(root: Root) -> dict[str, Any]:
 
 def _encoded(found: Initramfs) -> dict[str, Any]:
     options = [[option.source, option.option, option.value, option.line] for option in found.options]
-    return {"has_module": found.has_module, "options": options}
+    return {"has_module": found.has_module, "options": options, "drivers": list(found.drivers or ())}
 
 
 def _decoded(image: Image, entry: dict[str, Any]) -> Optional[Initramfs]:
     try:
         options = [ModuleOption(*map(str, words[:3]), line=int(words[3])) for words in entry["options"]]
-        return Initramfs(image.path, image.release, bool(entry["has_module"]), tuple(options))
+        drivers = tuple(map(str, entry["drivers"]))
+        return Initramfs(image.path, image.release, bool(entry["has_module"]), tuple(options), drivers)
     except (KeyError, TypeError, ValueError, IndexError):
         return None

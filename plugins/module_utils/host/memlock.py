@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from ..core.errors import RdmaError
-from . import commands
+from ..core.snapshot import RuntimeLimit
+from . import commands, records
 from .changes import Changes
 from .files import Root
 
@@ -24,6 +25,8 @@ RUNTIMES = ("containerd", "crio", "docker", "k3s", "k3s-agent", "rke2-agent", "r
 DROP_IN = "50-rdma-k8s-memlock.conf"
 TEXT = "# Managed by rdma.k8s.runtime_memlock\n[Service]\nLimitMEMLOCK=infinity\n"
 INFINITY = "infinity"
+RECORD = "/systemctl.txt"
+"""In a recorded tree: what ``systemctl show`` printed of the runtimes."""
 LIMIT = 20.0
 """Seconds that a question to systemd may take."""
 RESTART = 180.0
@@ -78,17 +81,33 @@ def units(root: Root, names: Sequence[str] = ()) -> list[Unit]:
             raise _unknown(name)
     wanted = [name if name.endswith(".service") else name + ".service" for name in names or RUNTIMES]
     text = commands.run(root, ["systemctl", "show", "--property", _PROPERTIES, "--", *wanted], LIMIT).stdout
-    found = []
-    for block in text.split("\n\n"):
-        values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        if values.get("LoadState") in ("loaded",):
-            found.append(_unit(root, values))
+    found = _units_of(root, text)
     if names:
         known = {unit.name for unit in found}
         for name in wanted:
             if name not in known:
                 raise _unknown(name)
     return found
+
+
+def _units_of(root: Root, text: str) -> list[Unit]:
+    """The units in what ``systemctl show`` prints, a block for each."""
+    found = []
+    for block in text.split("\n\n"):
+        values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if values.get("LoadState") in ("loaded",):
+            found.append(_unit(root, values))
+    return found
+
+
+def read_all(root: Root) -> Optional[tuple[RuntimeLimit, ...]]:
+    """The limits of the runtimes of a node; ``None`` when systemd does not tell, and the errors of the root say why."""
+    try:
+        found = _units_of(root, root.read(RECORD) or "") if records.is_recorded(root) else units(root)
+    except RdmaError as error:
+        root.fail("systemctl", error.message.rstrip("."))
+        return None
+    return tuple([RuntimeLimit(unit.name, unit.configured, unit.running) for unit in found])
 
 
 def _unknown(name: str) -> RdmaError:

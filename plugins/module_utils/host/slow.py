@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..core.snapshot import HostInfo, Slow
-from . import initramfs, kernel_log, port_counters, reboots, roce_ports
+from . import initramfs, kernel_log, memlock, network_boot, peer_memory, port_counters, reboots, roce_ports
 from .files import Root
 
 
@@ -42,12 +42,29 @@ def _kernel_log(root: Root, host: HostInfo) -> Any:
     return kernel_log.read(root)
 
 
+def _peer_memory(root: Root, host: HostInfo) -> Any:
+    del host
+    return peer_memory.read(root)
+
+
+def _network_boot(root: Root, host: HostInfo) -> Any:
+    return network_boot.read(root, host.kernel)
+
+
+def _memlock(root: Root, host: HostInfo) -> Any:
+    del host
+    return memlock.read_all(root)
+
+
 READERS: dict[str, Callable[[Root, HostInfo], Any]] = {
     "initramfs": _initramfs,
     "reboots": _reboots,
     "qos": _qos,
     "counters": _counters,
     "kernel_log": _kernel_log,
+    "peer_memory": _peer_memory,
+    "network_boot": _network_boot,
+    "memlock": _memlock,
 }
 """Field of :class:`Slow` to its reader."""
 

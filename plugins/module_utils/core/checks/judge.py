@@ -17,13 +17,13 @@ from .. import finding as model
 from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
-from . import boot, imds, node as node_area, oca, ranges, roce, tool
+from . import boot, imds, node as node_area, oca, ranges, roce, settings, tool
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
 from .policy import Policy
 from .registry import CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, roce, oca, imds, ranges, tool)
+AREAS = (boot, node_area, settings, roce, oca, imds, ranges, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
@@ -42,6 +42,9 @@ NEEDS = {
     "slow.qos": ("dcb-netlink", "slow"),
     "slow.counters": ("port-counters", "slow"),
     "slow.kernel_log": ("/dev/kmsg", "slow"),
+    "slow.peer_memory": ("/proc/modules", "slow"),
+    "slow.network_boot": ("/proc/cmdline", "slow"),
+    "slow.memlock": ("systemctl", "slow"),
 }
 """Field of the snapshot to the source of its errors, and the subset that brings it."""
 
