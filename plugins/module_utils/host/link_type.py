@@ -207,23 +207,27 @@ def _devlink_card(
 
 
 def _set(changes: Changes, card: Card, wanted: str) -> None:
-    root = changes.root
     rows = {row.name: row for row in card.rows.values()}
     for name, value in card.set.items():
         if card.tool == firmware.DEVLINK:
-            kind, label = "devlink_type", "%s %s" % (card.pci, name)
-            before, after = rows[name].next.lower(), wanted
-
-            def write(label: str = label, after: str = after) -> None:
-                firmware.write_devlink_type(root, label, after)
+            _set_devlink(changes, "%s %s" % (card.pci, name), rows[name].next.lower(), wanted)
         else:
-            kind, label = "firmware", "%s %s %s" % (card.tool, card.pci, name)
-            before, after = rows[name].next, wanted.upper()
+            _set_firmware(changes, card, rows[name], value, wanted)
 
-            def write(name: str = name, value: int = value) -> None:
-                firmware.write(root, card.tool, card.pci, name, str(value))
 
-        changes.live(kind, label, before, after, write)
+def _set_devlink(changes: Changes, label: str, before: str, after: str) -> None:
+    def write() -> None:
+        firmware.write_devlink_type(changes.root, label, after)
+
+    changes.live("devlink_type", label, before, after, write)
+
+
+def _set_firmware(changes: Changes, card: Card, row: mlxconfig.Setting, value: int, wanted: str) -> None:
+    def write() -> None:
+        firmware.write(changes.root, card.tool, card.pci, row.name, str(value))
+
+    label = "%s %s %s" % (card.tool, card.pci, row.name)
+    changes.live("firmware", label, row.next, wanted.upper(), write)
 
 
 def _refuse_ignored(cards: Sequence[Card], wanted: str) -> None:

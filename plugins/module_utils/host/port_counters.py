@@ -11,10 +11,11 @@ from typing import Optional
 
 from ..core import codec
 from ..core.errors import RdmaError
+from ..core.roce_qos import ETHERNET
 from ..core.snapshot import PortCounters
 from . import dcb, records
 from .files import Root
-from .roce_ports import ETHERNET, Port, ports
+from .roce_ports import Port, ports
 from .sysfs import CLASS
 
 SOURCE = "port-counters"

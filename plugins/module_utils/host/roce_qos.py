@@ -375,7 +375,8 @@ def read_dcb(_root: Root, name: str) -> Any:
 
 
 def write_dcb(root: Root, name: str, value: Any) -> None:
-    _write(root, NETLINK, *name.split(), value)
+    netdev, setting = name.split()
+    _write(root, NETLINK, netdev, setting, value)
 
 
 def read_mlnx_qos(root: Root, name: str) -> Any:
@@ -384,7 +385,8 @@ def read_mlnx_qos(root: Root, name: str) -> Any:
 
 
 def write_mlnx_qos(root: Root, name: str, value: Any) -> None:
-    _write(root, TOOL, *name.split(), value)
+    netdev, setting = name.split()
+    _write(root, TOOL, netdev, setting, value)
 
 
 def read_cm_directory(root: Root, path: str) -> Any:

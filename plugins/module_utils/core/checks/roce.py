@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
-from ..finding import ERROR, WARNING
+from ..finding import ERROR, WARNING, Detail
 from ..nics import Nic
 from ..roce_qos import DSCP, PortQos, Wish, default_priority, dscp_of, names, read_map
 from ..snapshot import PortCounters
 from .context import Fleet, Node, most_common
 from .registry import (
-    Detail,
     Outcome,
     bad,
     fleet_check,
@@ -58,7 +57,13 @@ def _is_vf(nic: Nic) -> bool:
 
 
 def _judged(
-    node: Node, judge: Judge, good: str, as_status: str = "fail", dcb: bool = True, with_vfs: bool = False
+    node: Node,
+    judge: Judge,
+    good: str,
+    *,
+    as_status: str = "fail",
+    dcb: bool = True,
+    with_vfs: bool = False,
 ) -> Outcome:
     """One detail for each port.
 
