@@ -14,7 +14,7 @@ from . import control, lab, plan
 from .cluster import Cluster
 from .errors import LabError
 from .image import Cache
-from .programs import PACKAGES, Programs
+from .programs import Programs
 from .progress import Progress
 
 SIM_FAULTS = ("heartbeat", "not-ready", "prepare", "terminate", "slices", "crash", "reboot")
@@ -97,9 +97,11 @@ def _build(cache: Cache) -> int:
     cache.claim()
     programs = Programs(cache)
     programs.ensure()
-    seconds = (programs.directory / "seconds").read_text(encoding="utf-8").strip()
-    print(f"Kubernetes {programs.kubernetes} and {len(PACKAGES)} programs in {programs.directory}")
-    print(f"their build took {seconds} s")
+    for directory in (programs.directory, programs.driver_directory, programs.own_directory):
+        seconds = (directory / "seconds").read_text(encoding="utf-8").strip()
+        names = ", ".join(sorted(path.name for path in directory.iterdir() if path.name != "seconds"))
+        print(f"{directory}: {names} (built in {seconds} s)")
+    print(f"Kubernetes {programs.kubernetes}, DRANET {programs.dranet}")
     return 0
 
 

@@ -31,7 +31,7 @@ CNI = ("bridge", "host-local", "ipvlan", "loopback", "ptp", "static")
 IMAGE = "lab.test/pod:1"
 """Name of the test image; the pause container runs it too."""
 RECIPE = 1
-SLACK = 8 << 20
+SLACK = 16 << 20
 MOUNT = "/opt/rdma-kube"
 PREPARE_TIMEOUT = 600.0
 JOIN_TIMEOUT = 300.0
@@ -105,6 +105,7 @@ def kubelet_config() -> str:
         "tlsPrivateKeyFile": "/etc/kubernetes/kubelet.key",
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "cgroupDriver": "cgroupfs",
+        "clusterDNS": ["10.96.0.10"],
         "clusterDomain": "cluster.local",
         "resolvConf": "",
         "failSwapOn": False,
@@ -148,28 +149,30 @@ def guest_files() -> dict[str, bytes]:
 
 def disk_key(programs: Programs) -> str:
     """Hash of what goes into the disk."""
-    return plan.digest(
-        RECIPE, programs.key(), programs.own_key(), PROGRAMS, DEBIAN, CNI, IMAGE, guest_files()
-    )
+    built = (programs.key(), programs.driver_key(), programs.own_key())
+    return plan.digest(RECIPE, built, PROGRAMS, DEBIAN, CNI, IMAGE, guest_files())
 
 
 def ensure_disk(cache: Cache, programs: Programs) -> Disk:
     """The disk, made if need be."""
     programs.ensure()
     key = disk_key(programs)
-    disk = Disk(cache.path / f"kubedisk-{key}", key)
+    disk = Disk(programs.store / f"disk-{key}", key)
     if disk.raw.exists():
         return disk
-    with cache.locked():
+    with programs.locked():
         if disk.raw.exists():
             return disk
         packages.require_debian("Making the disk of Kubernetes nodes")
         packages.ensure_tools(("mke2fs", "dpkg-deb"), cache.log, cache.progress)
-        with cache.progress.step("the disk of Kubernetes nodes"), cache.building(disk.path.name) as directory:
+        with (
+            cache.progress.step("the disk of Kubernetes nodes"),
+            cache.building(f"{programs.store.name}/{disk.path.name}") as directory,
+        ):
             _fill(cache, programs, directory)
-        for path in cache.path.glob("kubedisk-*"):
+        for path in programs.store.glob("disk-*"):
             if path != disk.path and path.is_dir():
-                remove_tree(path, cache.path)
+                remove_tree(path, programs.store)
     return disk
 
 
@@ -197,7 +200,20 @@ def _fill(cache: Cache, programs: Programs, directory: pathlib.Path) -> None:
     raw = directory / "kube.raw"
     with raw.open("wb") as file:
         file.truncate(size // 4096 * 4096)
-    options = ["-q", "-F", "-t", "ext4", "-O", "^has_journal,^metadata_csum", "-m", "0", "-d", str(tree)]
+    options = [
+        "-q",
+        "-F",
+        "-t",
+        "ext4",
+        "-O",
+        "^has_journal,^metadata_csum",
+        "-m",
+        "0",
+        "-N",
+        "256",
+        "-d",
+        str(tree),
+    ]
     run_logged(["mke2fs", *options, str(raw)], cache.log, env=packages.environment())
     raw.chmod(0o444)
     remove_tree(tree, cache.path)
@@ -211,7 +227,7 @@ def prepare_script(node: int) -> str:
         "sh", f"{MOUNT}/etc/node.sh", "prepare", str(control.pod_block(node)), str(control.SERVICE_ADDRESS), api,
     ]  # fmt: skip
     mount = (
-        f"mkdir -p {MOUNT}; mountpoint -q {MOUNT} || mount -t ext4 -o ro /dev/disk/by-id/virtio-kube {MOUNT}"
+        f"mkdir -p {MOUNT}; mountpoint -q {MOUNT} || mount -t ext4 -o ro /dev/vdb {MOUNT}"
     )
     return f"{mount} && {shlex.join(words)}"
 

