@@ -88,13 +88,14 @@ records:
       sample: /etc/modprobe.d/ib_core.conf
     outcome:
       description:
-        - V(restored); V(kept) when it was changed by somebody else since, or is in use; V(failed).
+        - V(restored); V(kept) when it was changed by somebody else since, or is in use; V(gone) when there is no such
+          object now; V(failed).
         - In check mode and with O(state=listed) it is what would become of it.
       type: str
       returned: always
       sample: restored
     reason:
-      description: A sentence, for V(kept) and V(failed).
+      description: A sentence, for V(kept), V(gone) and V(failed).
       type: str
       returned: always
       sample: ""

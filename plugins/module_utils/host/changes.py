@@ -89,7 +89,7 @@ class Changes:
         """Write a file of sysfs, configfs, debugfs or ``/proc/sys``, unless it holds the value.
 
         :param current: what it holds, when it is not the trimmed text of the file.
-        :raises RdmaError: ``value_unreadable`` or ``value_not_written``.
+        :raises RdmaError: ``value_missing``, ``value_unreadable`` or ``value_not_written``.
         """
         held = read_value(self.root, path) if current is None else current
         return self.live("value", path, held, wanted, lambda: write_value(self.root, path, wanted))
@@ -165,11 +165,17 @@ class Changes:
 def read_value(root: Root, path: str) -> str:
     """The trimmed text of a file of sysfs, configfs, debugfs or ``/proc/sys``.
 
-    :raises RdmaError: ``value_unreadable``.
+    :raises RdmaError: ``value_missing`` or ``value_unreadable``.
     """
     try:
         with open(root.path + path, encoding="utf-8", errors="replace") as file:
             return file.read(4096).strip()
+    except FileNotFoundError as error:
+        raise RdmaError(
+            "value_missing",
+            "There is no %s: the driver does not know this setting, or the device is gone." % path,
+            path=path,
+        ) from error
     except OSError as error:
         raise RdmaError(
             "value_unreadable", "%s cannot be read: %s." % (path, reason_of(error)), path=path

@@ -131,6 +131,13 @@ def write_state(root: Root, name: str, value: str) -> None:
         commands.run(root, ["rmmod", "--", name], LIMIT, codes=None)
 
 
+def occupied(root: Root, name: str, leaving: frozenset[str]) -> bool:
+    """Whether something uses a module, so that it cannot be taken out."""
+    del leaving
+    module = loaded(root).get(name)
+    return module is None or module.uses > 0
+
+
 def effects(root: Root, wanted: Iterable[str]) -> list[core.Effect]:
     """Whether those modules take effect of which that can be told."""
     now = loaded(root)

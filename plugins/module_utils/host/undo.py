@@ -38,14 +38,17 @@ class Setting:
     write: Callable[[Root, str, Any], None]
     tidy: Optional[Callable[[Root, str], None]] = None
     """Removes what a killed run left beside the object."""
+    occupied: Optional[Callable[[Root, str, frozenset[str]], bool]] = None
+    """Whether the object is in use, so that it stays; the paths are those that go before it."""
 
 
 @dataclass(frozen=True)
 class Undone:
     """What became of one record.
 
-    :param outcome: ``restored``; ``kept`` when the object has been changed by somebody else since; ``failed``.
-    :param reason: a sentence for ``kept`` and ``failed``.
+    :param outcome: ``restored``; ``kept`` when the object has been changed by somebody else since, or is in use;
+        ``gone`` when there is no such object now, so that there is nothing to restore; ``failed``.
+    :param reason: a sentence for all but ``restored``.
     """
 
     record: store.Record
@@ -77,11 +80,9 @@ def _read_directory(root: Root, path: str) -> bool:
 
 
 def _write_directory(root: Root, path: str, value: Any) -> None:
-    del value  # a directory is only ever removed: it was not there before; one that is in use stays
+    del value  # a directory is only ever removed: it was not there before
     try:
-        place = edits.place_of(root, path)
-        if not os.listdir(place):
-            os.rmdir(place)
+        os.rmdir(edits.place_of(root, path))
     except OSError as error:
         raise RdmaError(
             "file_not_written",
@@ -90,14 +91,20 @@ def _write_directory(root: Root, path: str, value: Any) -> None:
         ) from error
 
 
+def _occupied_directory(root: Root, path: str, leaving: frozenset[str]) -> bool:
+    return any("%s/%s" % (path, name) not in leaving for name in root.names(path) or ())
+
+
 SETTINGS: dict[str, Setting] = {
     "dcb": Setting(roce_qos.read_dcb, roce_qos.write_dcb),
     "namespace": Setting(listeners.read_namespace, listeners.write_namespace),
-    "directory": Setting(_read_directory, _write_directory),
+    "directory": Setting(_read_directory, _write_directory, occupied=_occupied_directory),
     "devlink_type": Setting(firmware.read_devlink_type, firmware.write_devlink_type),
     "file": Setting(_read_file, _write_file, edits.remove_left_over),
     "firmware": Setting(firmware.read_setting, firmware.write_setting),
-    "kernel_module": Setting(kernel_modules.read_state, kernel_modules.write_state),
+    "kernel_module": Setting(
+        kernel_modules.read_state, kernel_modules.write_state, occupied=kernel_modules.occupied
+    ),
     netns_mode.IMAGE_KIND: Setting(netns_mode.read_image, netns_mode.write_image),
     netns_mode.KIND: Setting(netns_mode.read_mode, netns_mode.write_mode),
     "mlnx_qos": Setting(roce_qos.read_mlnx_qos, roce_qos.write_mlnx_qos),
@@ -108,6 +115,9 @@ SETTINGS: dict[str, Setting] = {
     "value": Setting(changes.read_value, changes.write_value),
 }
 """Each kind of record. A kind is part of what lies on the nodes: never removed, never given another meaning."""
+
+_GONE = frozenset({"nic_vanished", "netdev_missing", "value_missing"})
+"""Codes of reads that say that the object is not there. Its record stays, for the day when it is back."""
 
 
 def undo(root: Root, owners: Optional[Iterable[str]] = None, check_mode: bool = False) -> list[Undone]:
@@ -130,15 +140,18 @@ def undo(root: Root, owners: Optional[Iterable[str]] = None, check_mode: bool = 
 
 def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undone]:
     done = []
+    leaving: set[str] = set()
     for record in sorted(store.records(root), key=_order):
         if wanted is not None and record.owner not in wanted:
             continue
         try:
-            answer = _restore(root, record, check_mode)
+            answer = _restore(root, record, check_mode, frozenset(leaving))
         except RdmaError as error:
-            answer = Undone(record, "failed", str(error))
+            answer = Undone(record, "gone" if error.code in _GONE else "failed", str(error))
         if answer is not None:
             done.append(answer)
+            if answer.outcome == "restored" and not record.before and record.kind in ("file", "directory"):
+                leaving.add(record.name)
     return done
 
 
@@ -147,7 +160,7 @@ def _order(record: store.Record) -> tuple[bool, int]:
     return record.kind == netns_mode.IMAGE_KIND, -record.number
 
 
-def _restore(root: Root, record: store.Record, check_mode: bool) -> Optional[Undone]:
+def _restore(root: Root, record: store.Record, check_mode: bool, leaving: frozenset[str]) -> Optional[Undone]:
     setting = SETTINGS.get(record.kind)
     if setting is None:
         return Undone(record, "failed", "This release does not know the kind %s." % record.kind)
@@ -156,11 +169,18 @@ def _restore(root: Root, record: store.Record, check_mode: bool) -> Optional[Und
         return Undone(
             record, "kept", "%s was changed by somebody else since; it is left alone." % record.name
         )
+    in_use = Undone(record, "kept", "%s cannot go back yet: it is in use." % record.name)
+    if (
+        held != record.before
+        and setting.occupied is not None
+        and setting.occupied(root, record.name, leaving)
+    ):
+        return in_use
     if not check_mode:
         if held != record.before:
             setting.write(root, record.name, record.before)
             if setting.read(root, record.name) != record.before:
-                return Undone(record, "kept", "%s cannot go back yet: it is in use." % record.name)
+                return in_use
         if setting.tidy is not None:
             setting.tidy(root, record.name)
         store.forget(root, record.kind, record.name)

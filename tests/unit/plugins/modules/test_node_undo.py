@@ -129,8 +129,9 @@ def test_what_somebody_else_changed_is_kept_and_is_no_failure(host: Path) -> Non
 
 
 def test_one_failure_does_not_stop_the_rest(host: Path) -> None:
-    """The value vanished: it fails, the three others are restored, and the result says all of that."""
+    """The value cannot be read: it fails, the three others are restored, and the result says all of that."""
     (host / VALUE[1:]).unlink()
+    (host / VALUE[1:]).mkdir()
     result = run(host_root=str(host), state="undone")
     assert result["failed"]
     assert result["code"] == "undo_failed"

@@ -147,6 +147,32 @@ def test_a_directory_in_use_stays_and_is_undone_later(host: Path) -> None:
     assert not (host / "etc/a").exists()
 
 
+def test_check_mode_foresees_which_directories_can_go(host: Path) -> None:
+    """A directory goes when all that is in it goes before."""
+    change(host, lambda made: made.file("/etc/a/b/c.conf", "x\n"))
+    foreseen = [(each.record.name, each.outcome) for each in undo.undo(Root(str(host)), check_mode=True)]
+    assert foreseen == [("/etc/a/b/c.conf", "restored"), ("/etc/a/b", "restored"), ("/etc/a", "restored")]
+    (host / "etc/a/other").write_text("not ours\n")
+    foreseen = [(each.record.name, each.outcome) for each in undo.undo(Root(str(host)), check_mode=True)]
+    assert foreseen == [("/etc/a/b/c.conf", "restored"), ("/etc/a/b", "restored"), ("/etc/a", "kept")]
+    done = [(each.record.name, each.outcome) for each in undo.undo(Root(str(host)))]
+    assert done == foreseen
+
+
+def test_what_is_gone_needs_no_undo_and_is_remembered(host: Path) -> None:
+    """A NIC that was taken out is no failure; when it is back with our value, it is restored."""
+    (host / "proc").mkdir()
+    (host / "proc/arp_ignore").write_text("0\n")
+    change(host, lambda made: made.value("/proc/arp_ignore", "1"))
+    (host / "proc/arp_ignore").unlink()
+    (outcome,) = undo.undo(Root(str(host)))
+    assert outcome.outcome == "gone"
+    assert "/proc/arp_ignore" in outcome.reason
+    (host / "proc/arp_ignore").write_text("1\n")
+    assert [each.outcome for each in undo.undo(Root(str(host)))] == ["restored"]
+    assert (host / "proc/arp_ignore").read_text().strip() == "0"
+
+
 def test_the_first_value_before_counts(host: Path) -> None:
     (host / CONF[1:]).write_text("first\n")
     for content in ("second\n", "third\n", "fourth\n"):
@@ -212,8 +238,8 @@ def test_values_are_compared_trimmed_and_written_in_place(host: Path) -> None:
 def test_a_value_that_is_not_there(host: Path) -> None:
     with pytest.raises(RdmaError) as caught:
         change(host, lambda made: made.value("/proc/none", "1"))
-    assert caught.value.code == "value_unreadable"
-    assert "/proc/none cannot be read: no such file or directory" in str(caught.value)
+    assert caught.value.code == "value_missing"
+    assert "There is no /proc/none" in str(caught.value)
 
 
 def test_a_record_of_another_release_is_not_lost(host: Path) -> None:
