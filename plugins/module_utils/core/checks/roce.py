@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
+from ..errors import RdmaError
 from ..finding import ERROR, WARNING, Detail
 from ..nics import Nic
 from ..roce_qos import DSCP, PortQos, Wish, default_priority, dscp_of, names, read_map
@@ -136,7 +137,10 @@ def type_of_service(node: Node) -> Outcome:
     """S51, S53, S58, S64, S65: both RDMA-CM and a forced traffic class must mark what PFC protects."""
 
     def judge(wish: Wish, name: str, port: PortQos) -> Detail:
-        held = read_map(port.dscp_map or "")  # of a virtual function it is not known: the default then
+        try:
+            held = read_map(port.dscp_map or "")  # of a virtual function it is not known: the default then
+        except RdmaError as error:
+            return unclear(name, error.message.rstrip("."))
         told = [("RDMA-CM", port.cm_tos)] if port.cm_tos is not None else []
         if port.traffic_class is not None and port.traffic_class >= 0:
             told.append(("the device", port.traffic_class))

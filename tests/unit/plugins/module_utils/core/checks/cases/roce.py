@@ -171,6 +171,14 @@ CASES = [
         untold_marks,
         settings=WISH,
     ),
+    Case(
+        "RDMA-NODE-022",
+        "unknown",
+        "'DSCP[-DSCP]:PRIORITY ...'",
+        "a recorded map that is none",
+        port("rdma2", dscp_map="forty"),
+        settings=WISH,
+    ),
     # RDMA-NODE-023: S53
     Case(
         "RDMA-NODE-023",
