@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Optional
 
@@ -14,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
 from ansible_collections.rdma.k8s.plugins.module_utils import judging, records, report_files
-from ansible_collections.rdma.k8s.plugins.module_utils.core import finding
+from ansible_collections.rdma.k8s.plugins.module_utils.core import fabric, finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.custom import compile_checks
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, selected
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -25,6 +26,7 @@ ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str"},
     "variable": {"type": "str", "default": "rdma_k8s_node"},
     "snapshots": {"type": "path"},
+    "proof": {"type": "dict", "default": {}},
     "policy": {"type": "dict", "default": {}},
     "policy_file": {"type": "path"},
     "input_only": {"type": "bool", "default": False},
@@ -46,13 +48,17 @@ class ActionModule(ActionBase):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(
-            argument_spec=ARGUMENT_SPEC, mutually_exclusive=[("hosts", "snapshots")]
+            argument_spec=ARGUMENT_SPEC, mutually_exclusive=[("hosts", "snapshots"), ("proof", "snapshots")]
         )
         try:
             policy = judging.policy_from(args["policy_file"], args["policy"])
             if args["input_only"]:
                 own = [check.info.id for check in compile_checks(policy.checks)]
-                result.update(changed=False, checks=[check.info.id for check in selected(policy)] + own)
+                result.update(
+                    changed=False,
+                    checks=[check.info.id for check in selected(policy)] + own,
+                    child_range=policy.child_range,
+                )
                 return result
             inputs = self._inputs(args, task_vars or {})
             document = judging.judge_now(inputs, policy)
@@ -66,9 +72,13 @@ class ActionModule(ActionBase):
             )
             if args["record"]:
                 result["recorded"] = records.save(args["record"], inputs)
+            files = {}
+            if args["proof"]:
+                result["fabric"] = fabric.summary({entry.name: _section(entry) for entry in inputs})
+                files["fabric.json"] = iter([json.dumps(result["fabric"], indent=1) + "\n"])
             if args["dest"]:
                 directory, name = os.path.split(args["dest"])
-                report_files.write_files(directory or ".", {name: jsonfile.chunks(document)})
+                report_files.write_files(directory or ".", {name: jsonfile.chunks(document), **files})
                 result["dest"] = args["dest"]
         except RdmaError as error:
             raise AnsibleActionFail(str(error), result={"code": error.code}) from None
@@ -84,7 +94,42 @@ class ActionModule(ActionBase):
         for host in hosts:
             if host not in hostvars:
                 raise AnsibleActionFail("The inventory has no host %r, which is to be judged." % str(host))
+        if args["proof"]:
+            return [self._proof_of(str(host), hostvars, args) for host in hosts]
         return [self._input_of(str(host), hostvars, args["variable"]) for host in hosts]
+
+    def _proof_of(self, host: str, hostvars: Any, args: dict[str, Any]) -> NodeInput:
+        """What the steps of a proof registered on a host, as the section of its snapshot."""
+        variables = hostvars.raw_get(host)
+        gathered = {step: variables.get(name) for step, name in args["proof"].items()}
+        first = gathered.get(fabric.STEPS[0])
+        if not isinstance(first, dict) or first.get("unreachable"):
+            return NodeInput(
+                host,
+                reason=reasons.no_snapshot(first) if isinstance(first, dict) else "Nothing was gathered.",
+            )
+        parts: list[Any] = []
+        problems = {}
+        for step in fabric.STEPS:
+            told = gathered.get(step)
+            if isinstance(told, dict) and isinstance(told.get("fabric"), dict):
+                parts.append(judging.plain(told["fabric"]))
+            elif isinstance(told, dict) and not told.get("skipped"):
+                problems[step] = reasons.no_snapshot(told)
+        section = fabric.merged([*parts, {"problems": problems}])
+        node = variables.get(args["variable"])
+        known = node.get("snapshot") if isinstance(node, dict) else None
+        document = {
+            "subsets": ["fabric"],
+            "collected_at": judging.now(),
+            **(judging.plain(known) if isinstance(known, dict) else {}),
+            "name": host,
+            "fabric": section,
+        }
+        try:
+            return records.node_input(document, host)
+        except RdmaError as error:
+            return NodeInput(host, reason=str(error))
 
     def _input_of(self, host: str, hostvars: Any, variable: str) -> NodeInput:
         variables = hostvars.raw_get(host)
@@ -114,3 +159,8 @@ class ActionModule(ActionBase):
             except AnsibleError as error:
                 raise AnsibleActionFail("%s of host %s: %s" % (name, host, error)) from None
         return "" if value is None else str(value)
+
+
+def _section(entry: NodeInput) -> fabric.Fabric:
+    found = entry.snapshot.fabric if entry.snapshot is not None else None
+    return found if found is not None else fabric.Fabric()

@@ -35,6 +35,13 @@ options:
       - Directory of recorded snapshots (one file per node), or one such file.
       - Mutually exclusive with O(hosts).
     type: path
+  proof:
+    description:
+      - Judge a fabric proof. Step of the proof (V(children), V(probes), V(cleanup)) to the name of the variable in
+        which its task registered its result on the hosts.
+      - Mutually exclusive with O(snapshots).
+    type: dict
+    default: {}
   policy:
     description:
       - Settings of the policy, laid over those of O(policy_file). What is not set has the default of a stock OKE
@@ -123,6 +130,14 @@ summary:
   type: list
   elements: str
   sample: ["12 nodes, 55 checks, target oke_dranet, child range 10.208.0.0/12"]
+fabric:
+  description:
+    - What the fabric proof showed. Number of pairs, tests that failed, pairs that work one way only, NICs that are cut
+      off by rail, round trips by rail, node and peer in microseconds.
+    - With O(dest), it is also written to C(fabric.json) in the same directory.
+  returned: with O(proof)
+  type: dict
+  sample: {pairs: 8, failed: [], one_way: [], cut_off: {}, latency: []}
 dest:
   description: The file with the result document.
   returned: when O(dest) is given
@@ -134,6 +149,11 @@ recorded:
   type: list
   elements: str
   sample: [recorded/gpu-01.json]
+child_range:
+  description: The child range of the policy.
+  returned: with O(input_only)
+  type: str
+  sample: 10.208.0.0/12
 checks:
   description: Ids of the checks that the policy selects.
   returned: with O(input_only)

@@ -25,7 +25,6 @@ from ansible_collections.rdma.k8s.plugins.module_utils import judging  # noqa: E
 from ansible_collections.rdma.k8s.plugins.module_utils.core import net  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy  # noqa: E402
-from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.registry import CATALOGUE  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot  # noqa: E402
 from ansible_collections.rdma.k8s.tests.support import fleet  # noqa: E402
 from ansible_collections.rdma.k8s.tests.support.cases import SURROUNDINGS  # noqa: E402
@@ -210,7 +209,7 @@ def judgement(count: int) -> dict[str, Any]:
     judged["grown_kib"] += loaded["grown_kib"]
     judged["load_seconds"] = loaded["seconds"]
     judged["load_cpu_seconds"] = loaded["cpu_seconds"]
-    judged["checks"] = len(CATALOGUE)
+    judged["checks"] = len(document.checks)
     judged["findings"] = len(document.findings)
     return {**judged, "kept": 0}
 

@@ -21,6 +21,7 @@ from ansible_collections.rdma.k8s.tests.support import fleet
 from ansible_collections.rdma.k8s.tests.support.cases import SURROUNDINGS, Case, not_good
 from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.cases import (
     boot,
+    fabric,
     imds,
     node,
     oca,
@@ -30,7 +31,9 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     tool,
 )
 
-CASES: list[Case] = [case for area in (boot, node, settings, roce, oca, imds, ranges, tool) for case in area.CASES]
+CASES: list[Case] = [
+    case for area in (boot, node, settings, roce, oca, imds, ranges, fabric, tool) for case in area.CASES
+]
 FAULTS = [case for case in CASES if case.is_fault]
 
 

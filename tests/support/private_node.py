@@ -279,8 +279,11 @@ def _lay_out() -> None:
         _run("ip", "addr", "add", "%s/12" % parent, "dev", near)
         _run("ip", "-n", "far", "link", "set", far, "mtu", str(MTU), "up")
         _run("ip", "-n", "far", "addr", "add", "%s/12" % FAR[rail], "dev", far)
+        _run("ip", "-n", "far", "route", "add", "10.208.0.0/12", "dev", far, "table", str(100 + rail))
+        _run("ip", "-n", "far", "rule", "add", "from", FAR[rail], "table", str(100 + rail))
         for name, value in (("arp_ignore", "1"), ("arp_announce", "2")):
             Path("/proc/sys/net/ipv4/conf/%s/%s" % (near, name)).write_text(value)
+            _run("ip", "netns", "exec", "far", "sysctl", "-qw", "net.ipv4.conf.%s.%s=%s" % (far, name, value))
 
 
 def _vnic() -> addressing.Vnic:

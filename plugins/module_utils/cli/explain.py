@@ -76,7 +76,7 @@ def _view(arguments: Namespace, terminal: Terminal) -> int:
 
 def _find(name: str, policy: Policy) -> tuple[Optional[Check], Optional[CustomCheck]]:
     """The check of the catalogue, or the own check of the policy, with this id."""
-    catalogue = {check.info.id: check for check in selected(Policy())}
+    catalogue = {check.info.id: check for check in selected(Policy(), proven=True)}
     wanted = "RDMA-" + name.upper().removeprefix("RDMA-")
     if wanted in catalogue:
         return catalogue[wanted], None

@@ -18,10 +18,20 @@ from typing import Any, Optional
 from . import codec
 from .errors import RdmaError
 
-READY, IN_USE, REFUSED, FAILED, PLANNED = CHILD_STATES = ("ready", "in_use", "refused", "failed", "planned")
+READY, IN_USE, REFUSED, FAILED, PLANNED, REMOVED = CHILD_STATES = (
+    "ready",
+    "in_use",
+    "refused",
+    "failed",
+    "planned",
+    "removed",
+)
 RING, ALL = MODES = ("ring", "all")
 
 PASS, FAIL, SKIP, UNKNOWN = "pass", "fail", "skip", "unknown"
+STEPS = ("children", "probes", "cleanup")
+"""The steps of the proof that a node takes."""
+
 TESTS = ("neighbour", "icmp", "full_size", "rdma")
 """The tests of a pair in the order in which one needs the other."""
 
@@ -31,7 +41,7 @@ class FabricChild:
     """A child that was made for the proof, or the reason why there is none.
 
     :param state: ``ready``; ``in_use``: its NIC serves a pod and was left alone (decision 31); ``refused`` by the
-        profile; ``failed`` to be made; ``planned``: in check mode.
+        profile; ``failed`` to be made; ``planned``: in check mode; ``removed``: an earlier run had left it.
     :param code: error code of a state that is not ``ready``, ``reason`` its sentence.
     :param gid: index of its GID of type RoCE v2 on ``device``, ``None``: there is no RDMA device.
     :param gone: after the clean-up: whether child and GID are gone; ``None``: no clean-up was seen.
@@ -86,15 +96,14 @@ class FabricProbe:
 class Fabric:
     """The section ``fabric`` of a snapshot.
 
-    :param problems: step of the proof to the reason why it failed on this node.
-    :param pairs: ``ring`` or ``all``, ``seed`` fixes the ring; ``expected``: how many probes the plan has for the node.
+    :param problems: step of the proof (``children``, ``probes``, ``cleanup``) to the reason why it failed on this node;
+        ``probe of NIC``: why this NIC did not probe.
+    :param expected: how many probes the plan has for the node.
     """
 
     children: tuple[FabricChild, ...] = codec.items(FabricChild)
     probes: tuple[FabricProbe, ...] = codec.items(FabricProbe)
     problems: dict[str, str] = codec.text_map()
-    pairs: str = codec.text("")
-    seed: int = codec.integer(0)
     expected: int = codec.integer(0)
 
 
@@ -103,14 +112,17 @@ class Fabric:
 
 @dataclass(frozen=True)
 class End:
-    """One end of a probe: node, rail, NIC, address and MTU of a child; ``listens``: an RDMA listener waits there."""
+    """One end of a probe: node, rail, NIC, address and MTU of a child.
+
+    ``silent``: why no RDMA listener waits there; empty: one does.
+    """
 
     node: str
     index: int
     nic: str
     address: str
     mtu: int = 0
-    listens: bool = False
+    silent: str = "no listener was started"
 
 
 @dataclass(frozen=True)
@@ -121,24 +133,23 @@ class Pair:
     target: End
 
     def to_dict(self) -> dict[str, Any]:
-        """As the module that probes takes it."""
+        """As the module that probes takes it. The larger MTU of the two counts: the smaller one is a finding."""
         return {
             "nic": self.source.nic,
             "index": self.source.index,
             "address": self.source.address,
-            "mtu": min(self.source.mtu, self.target.mtu) if self.target.mtu else self.source.mtu,
+            "mtu": max(self.source.mtu, self.target.mtu),
             "peer": self.target.node,
             "peer_address": self.target.address,
-            "listens": self.target.listens,
+            "silent": self.target.silent,
         }
 
 
-def ends_of(name: str, fabric: Fabric, listening: Iterable[str] = ()) -> list[End]:
+def ends_of(name: str, fabric: Fabric, silent: Optional[Mapping[str, str]] = None) -> list[End]:
     """The ends that a node offers: its ready children.
 
-    :param listening: NICs of which an RDMA listener waits.
+    :param silent: NIC to the reason why no RDMA listener waits on it; ``None``: none was started at all.
     """
-    waiting = set(listening)
     return [
         End(
             name,
@@ -146,7 +157,7 @@ def ends_of(name: str, fabric: Fabric, listening: Iterable[str] = ()) -> list[En
             child.nic,
             child.address.partition("/")[0],
             child.mtu,
-            child.nic in waiting,
+            End.silent if silent is None else silent.get(child.nic, ""),
         )
         for child in fabric.children
         if child.state == READY and child.index >= 0
@@ -243,7 +254,7 @@ def _full_size(probe: FabricProbe) -> Verdict:
     if probe.full_error:
         return Verdict(FAIL, "a packet of %d bytes cannot be sent: %s" % (probe.full_size, probe.full_error))
     if not probe.full_sent:
-        return Verdict(UNKNOWN, "not tried")
+        return Verdict(SKIP, "switched off") if probe.sent else Verdict(UNKNOWN, "not tried")
     if probe.full_received < probe.full_sent:
         return Verdict(
             FAIL,
@@ -296,7 +307,7 @@ def one_way(probes: Mapping[str, Sequence[FabricProbe]]) -> list[OneWay]:
     return found
 
 
-def suspects(probes: Mapping[str, Sequence[FabricProbe]], test: str) -> dict[int, list[str]]:
+def suspects(probes: Mapping[str, Sequence[FabricProbe]]) -> dict[int, list[str]]:
     """Rail to the nodes whose NIC must be at fault: nothing from or to them passed, while others of the rail did.
 
     A rail on which nothing passed at all stands with an empty list: the rail is at fault, or whom to blame is open.
@@ -304,7 +315,7 @@ def suspects(probes: Mapping[str, Sequence[FabricProbe]], test: str) -> dict[int
     rails: dict[int, dict[str, list[str]]] = {}
     for name, own in probes.items():
         for probe in own:
-            status = verdicts(probe)[test].status
+            status = _reached(probe)
             rail = rails.setdefault(probe.index, {})
             for node in (name, probe.peer):
                 rail.setdefault(node, []).append(status)
@@ -314,6 +325,13 @@ def suspects(probes: Mapping[str, Sequence[FabricProbe]], test: str) -> dict[int
         if dead:
             found[index] = [] if len(dead) == len(nodes) else dead
     return found
+
+
+def _reached(probe: FabricProbe) -> str:
+    """``pass`` when anything came back."""
+    if probe.received:
+        return PASS
+    return FAIL if probe.sent else UNKNOWN
 
 
 # --- latency --------------------------------------------------------------------------------------------------------
@@ -342,6 +360,24 @@ def latency(probes: Mapping[str, Sequence[FabricProbe]]) -> list[RailLatency]:
     return found
 
 
+def summary(sections: Mapping[str, Fabric]) -> dict[str, Any]:
+    """What a whole fleet's proof showed, as plain data: pairs one way only, NICs cut off, the latency matrix."""
+    probes = {name: section.probes for name, section in sections.items()}
+    return {
+        "pairs": sum([len(own) for own in probes.values()]),
+        "failed": [
+            {"node": name, "nic": probe.nic, "peer": probe.peer, "test": test, "reason": verdict.reason}
+            for name, own in sorted(probes.items())
+            for probe in own
+            for test, verdict in verdicts(probe).items()
+            if verdict.status == FAIL
+        ],
+        "one_way": [vars(entry) for entry in one_way(probes)],
+        "cut_off": {str(index): names for index, names in suspects(probes).items()},
+        "latency": [vars(entry) for entry in latency(probes)],
+    }
+
+
 # --- the parts of a section -----------------------------------------------------------------------------------------
 
 
@@ -367,14 +403,10 @@ def merged(parts: Iterable[Any]) -> dict[str, Any]:
 
 def _merged_children(earlier: list[Any], later: list[Any]) -> list[Any]:
     known = {entry.get("nic"): entry for entry in later if isinstance(entry, dict)}
-    held = [entry.get("nic") for entry in earlier if isinstance(entry, dict)]
     kept = [
-        {**known.get(entry.get("nic"), {}), **entry, **_gone(known.get(entry.get("nic")))}
-        if isinstance(entry, dict)
-        else entry
-        for entry in earlier
+        {**entry, **_gone(known.pop(entry.get("nic"), None))} for entry in earlier if isinstance(entry, dict)
     ]
-    return kept + [entry for entry in later if isinstance(entry, dict) and entry.get("nic") not in held]
+    return kept + list(known.values())
 
 
 def _gone(entry: Optional[dict[str, Any]]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, Optional
 
 from . import codec
 from .errors import RdmaError
+from .fabric import Fabric
 from .roce_qos import PortQos
 
 SCHEMA_VERSION = 1
@@ -495,6 +496,7 @@ class NodeSnapshot:
     oca: Optional[Oca] = codec.item(Oca, None)
     firewall: Optional[tuple[FirewallRule, ...]] = codec.items(FirewallRule, None)
     slow: Optional[Slow] = codec.item(Slow, None)
+    fabric: Optional[Fabric] = codec.item(Fabric, None)
 
     @classmethod
     def from_dict(cls, document: Any) -> NodeSnapshot:

@@ -13,14 +13,14 @@ from typing import Any, Callable, Optional
 
 from ..core import codec
 from ..core.errors import RdmaError
-from ..core.fabric import FAILED, IN_USE, PLANNED, READY, REFUSED, FabricChild
+from ..core.fabric import FAILED, IN_USE, PLANNED, READY, REFUSED, REMOVED, FabricChild
 from ..core.oke.children import MODE_L2, ChildPlan, differences, names_of, plan
 from ..core.oke.view import NodeView
-from . import children, listeners, namespaces
+from . import children, listeners, namespaces, occupants
 from .changes import Changes
 from .collect import collect
 from .files import Root
-from .link_dump import NsLink
+from .link_dump import NsLink, read_links
 
 OWNER = "ipvlan_child"
 SUBSETS = ("kernel", "rdma", "links", "routes", "pci", "oca", "imds")
@@ -149,13 +149,13 @@ class Run:
 
     def _free(self, rows: Sequence[Row]) -> list[Row]:
         """Before anything is made: which NICs are in use."""
-        links = {link.name: link for link in children.read_links()}
-        held = children.occupants(self.root)
+        links = {link.name: link for link in read_links()}
+        held = occupants.occupants(self.root)
         answers: list[Row] = []
         for name, found, row in rows:
             try:
                 if found is not None:
-                    children.refuse_in_use(name, _parent(links, name), held, self.wish.claimed)
+                    occupants.refuse_in_use(name, _parent(links, name), held, self.wish.claimed)
                 answers.append((name, found, row))
             except RdmaError as error:
                 if not self.wish.skip:
@@ -191,8 +191,8 @@ class Run:
         self, held: children.Children, found: ChildPlan, row: FabricChild, undo: contextlib.ExitStack
     ) -> FabricChild:
         parent = _parent(held.parents(), found.nic)
-        others = children.occupants(self.root, held.namespace)
-        children.refuse_in_use(found.nic, parent, others, self.wish.claimed)
+        others = occupants.occupants(self.root, held.namespace)
+        occupants.refuse_in_use(found.nic, parent, others, self.wish.claimed)
         links = held.links()
         if not self.changes.check_mode:
             held.remove_left_over(links, parent)
@@ -243,7 +243,7 @@ class Run:
         return self._result(rows)
 
     def _end_listeners(self, namespace: namespaces.Namespace) -> None:
-        count = len(listeners.running(self.root, namespace))
+        count = listeners.count(self.root, namespace)
         self._change(
             "listeners",
             "the RDMA listeners in %s" % self.where.label,
@@ -265,7 +265,9 @@ class Run:
             device, port = ports.get(parents.get(link.lower, link.name), ("", 0))
             addresses = held.addresses(link)
             self._remove_child(held, link, addresses)
-            row = FabricChild(link.name, address=", ".join(addresses), device=device, port=port)
+            row = FabricChild(
+                link.name, state=REMOVED, address=", ".join(addresses), device=device, port=port
+            )
             rows.append((row, addresses))
         return [replace(row, gone=self._is_gone(row, addresses)) for row, addresses in rows]
 

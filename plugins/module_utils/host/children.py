@@ -11,7 +11,6 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from .. import deps
@@ -21,7 +20,7 @@ from ..core.oke.constants import RULE_PRIORITY, TABLE_BASE
 from . import rtnetlink, sysfs
 from .files import Root
 from .link_dump import NsLink, read_links
-from .namespaces import Namespace, everyone, inside, is_ours, wait_until
+from .namespaces import Namespace, inside, is_ours, wait_until
 
 KIND = "ipvlan"
 LINK_DATA: dict[str, Any] = {"ipvlan_mode": 0}  # L2; the flag bridge is the kernel's default (F108)
@@ -35,60 +34,6 @@ _UNICAST = 1
 _BOOT = 3  # the protocol of routes that the driver, like iproute2, does not name (F40)
 _LAST_TABLE = 115
 _Undo = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Occupant:
-    """A child of an interface of the host: index and hardware address of its parent, and where it is."""
-
-    lower: int
-    kind: str
-    mac: str
-    name: str
-    where: str
-
-    def belongs_to(self, parent: NsLink) -> bool:
-        """Whether it is a child of this parent. An ipvlan has its parent's hardware address; indexes repeat."""
-        return self.lower == parent.index and (not self.kind.startswith("ipv") or self.mac == parent.mac)
-
-
-def occupants(root: Root, but: Optional[Namespace] = None) -> list[Occupant]:
-    """The children that the host and every other namespace hold, without those in ``but``."""
-    found = [
-        Occupant(link.lower, link.kind, link.mac, link.name, "the host")
-        for link in read_links()
-        if link.is_child
-    ]
-    for namespace in everyone(root):
-        if but is not None and namespace.identity == but.identity:
-            continue
-        with contextlib.suppress(OSError, RdmaError):  # a namespace that goes away holds no child
-            found += [
-                Occupant(link.lower, link.kind, link.mac, link.name, "namespace %s" % namespace.label)
-                for link in inside(namespace, read_links)
-                if link.is_child and link.elsewhere
-            ]
-    return found
-
-
-def refuse_in_use(nic: str, parent: NsLink, held: Iterable[Occupant], claimed: Iterable[str] = ()) -> None:
-    """A NIC that serves a pod is left alone: a second child would repeat the address of the first (decision 31).
-
-    :raises RdmaError: ``nic_in_use``.
-    """
-    reason = ""
-    if nic in claimed:
-        reason = "a claim is allocated for it"
-    for occupant in held:
-        if not reason and occupant.belongs_to(parent):
-            reason = "%s has its %s child %s" % (occupant.where, occupant.kind, occupant.name)
-    if reason:
-        raise RdmaError(
-            "nic_in_use",
-            "%s is in use: %s." % (nic, reason),
-            hint="Drain the node's RDMA work and wait until its claims are unprepared; then try again.",
-            interface=nic,
-        )
 
 
 class Children:

@@ -100,6 +100,15 @@ def running(root: Root, namespace: Namespace) -> list[int]:
     return [pid for pid in processes(root, namespace) if _is_marked(root, pid)]
 
 
+def count(root: Root, namespace: Namespace) -> int:
+    """How many listeners run in a namespace; each is a program and the one that ends it in time."""
+    leaders = 0
+    for pid in running(root, namespace):
+        with contextlib.suppress(OSError):
+            leaders += os.getsid(pid) == pid
+    return leaders
+
+
 def _is_marked(root: Root, pid: int) -> bool:
     try:
         with open("%s/proc/%d/environ" % (root.path, pid), "rb") as file:

@@ -16,9 +16,9 @@ import errno
 import os
 import re
 import stat
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, TypeVar
 
@@ -262,31 +262,9 @@ def _is_namespace(handle: int) -> bool:
 
 
 def _in_a_thread(act: Callable[[], T]) -> T:
-    answers: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            answers.append(act())
-        except BaseException as error:
-            errors.append(error)
-            raise
-
-    thread = threading.Thread(target=run, daemon=True)
-    quiet, threading.excepthook = threading.excepthook, _say_nothing
-    try:
-        thread.start()
-        thread.join()
-    finally:
-        threading.excepthook = quiet
-    if errors:
-        raise errors[0]
-    return answers[0]
-
-
-def _say_nothing(details: Any) -> None:
-    """The error of a thread is raised again where it was started."""
-    del details
+    """A new thread for each call, since one that has entered a namespace stays there."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(act).result()
 
 
 def _call(name: str, *arguments: Any) -> None:

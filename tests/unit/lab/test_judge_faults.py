@@ -221,7 +221,7 @@ def test_a_lab_that_refuses_a_fault_is_an_error(
 
 
 def test_all_checks_are_expected() -> None:
-    checks = {name: check.scope == "run" for name, check in judge.CATALOGUE.items()}
+    checks = {name: check.scope == "run" for name, check in judge.CATALOGUE.items() if not check.proof}
     assert set(EXPECTED["clean"]["fleet"]) == {name for name, fleet in checks.items() if fleet}
     assert set(EXPECTED["clean"]["nodes"]) == {name for name, fleet in checks.items() if not fleet}
 

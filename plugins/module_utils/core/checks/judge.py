@@ -17,13 +17,13 @@ from .. import finding as model
 from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
-from . import boot, imds, node as node_area, oca, ranges, roce, settings, tool
+from . import boot, fabric, imds, node as node_area, oca, ranges, roce, settings, tool
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
 from .policy import Policy
 from .registry import CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, settings, roce, oca, imds, ranges, tool)
+AREAS = (boot, node_area, settings, roce, oca, imds, ranges, fabric, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
@@ -37,6 +37,7 @@ NEEDS = {
     "oca": ("/etc/oracle-cloud-agent", "oca"),
     "imds": ("imds:", "imds"),
     "firewall": ("nftables", "firewall"),
+    "fabric": ("fabric", "fabric"),
     "slow.initramfs": ("/boot", "slow"),
     "slow.reboots": ("/var/lib/rdma-k8s/reboots.json", "slow"),
     "slow.qos": ("dcb-netlink", "slow"),
@@ -71,7 +72,8 @@ def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version:
     :raises RdmaError: ``node_twice``, ``no_check_selected``, ``expression_invalid``.
     """
     _refuse_duplicates(inputs)
-    checks = selected(policy)
+    proven = any(entry.snapshot is not None and entry.snapshot.fabric is not None for entry in inputs)
+    checks = selected(policy, proven)
     custom = compile_checks(policy.checks)
     nodes = [
         Node(entry.snapshot, policy, entry.child_range, entry.network, created_at)
@@ -95,9 +97,11 @@ def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version:
     )
 
 
-def selected(policy: Policy) -> list[Check]:
+def selected(policy: Policy, proven: bool = False) -> list[Check]:
     """The checks of the catalogue that the policy selects (``only`` and ``skip`` are patterns), in order of their ids.
 
+    :param proven: whether there are records of a proof. Without them the checks that judge such records take part only
+        when ``only`` names their area.
     :raises RdmaError: ``no_check_selected`` when a pattern matches nothing, or nothing is left.
     """
     for pattern in policy.only + policy.skip:
@@ -111,12 +115,18 @@ def selected(policy: Policy) -> list[Check]:
     chosen = [
         CATALOGUE[check]
         for check in sorted(CATALOGUE)
-        if (not policy.only or any(fnmatchcase(check, pattern) for pattern in policy.only))
+        if (proven or not CATALOGUE[check].proof or _names_area(policy, check))
+        and (not policy.only or any(fnmatchcase(check, pattern) for pattern in policy.only))
         and not any(fnmatchcase(check, pattern) for pattern in policy.skip)
     ]
     if not chosen:
         raise RdmaError("no_check_selected", "The settings 'only' and 'skip' leave no check.")
     return chosen
+
+
+def _names_area(policy: Policy, check: str) -> bool:
+    area = check.rpartition("-")[0] + "-"
+    return any(pattern.startswith(area) for pattern in policy.only)
 
 
 def _refuse_duplicates(inputs: Sequence[NodeInput]) -> None:
@@ -233,7 +243,18 @@ def _row(entry: NodeInput, node: Optional[Node], fleet: Fleet) -> NodeRow:
         fabric=node.fabric,
         collected_at=entry.snapshot.collected_at,
         snapshot=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest(),
-        nics=tuple([_nic_row(node, nic, child) for nic, child in node.children]),
+        nics=tuple([_nic_row(node, nic, child) for nic, child in node.children]) or _proven_rows(node),
+    )
+
+
+def _proven_rows(node: Node) -> tuple[NicRow, ...]:
+    """The NICs of a node of which there is nothing but a proof."""
+    section = node.snapshot.fabric
+    return tuple(
+        [
+            NicRow(child.index, child.nic, child.device, "", "", child.address.partition("/")[0])
+            for child in (section.children if section is not None else ())
+        ]
     )
 
 

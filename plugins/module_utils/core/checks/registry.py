@@ -35,7 +35,7 @@ class Check:
     """A registered check.
 
     ``needs`` names fields of the snapshot without which the check cannot tell anything (it is ``unknown`` then);
-    ``evidence`` is where its values are read.
+    ``evidence`` is where its values are read. ``proof``: it judges records that only a proof brings.
     """
 
     info: CheckInfo
@@ -43,6 +43,7 @@ class Check:
     scope: str = "node"
     needs: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    proof: bool = False
 
 
 CATALOGUE: dict[str, Check] = {}
