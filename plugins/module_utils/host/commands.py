@@ -77,14 +77,18 @@ def run(
     try:
         stdout, stderr = child.communicate(input, timeout=limit)
     except subprocess.TimeoutExpired as error:
-        raise RdmaError(
-            "command_timeout",
-            "'%s' has not ended within %g s and was killed." % (" ".join(argv), limit),
-            retryable=True,
-            command=" ".join(argv),
-        ) from error
-    finally:
+        ended = child.poll() is not None  # what it started may still hold its output open
+        stdout, stderr = _end(child)
+        if not ended:
+            raise RdmaError(
+                "command_timeout",
+                "'%s' has not ended within %g s and was killed." % (" ".join(argv), limit),
+                retryable=True,
+                command=" ".join(argv),
+            ) from error
+    except BaseException:
         _end(child)
+        raise
     if codes is not None and child.returncode not in codes:
         said = (stderr.strip() or stdout.strip()).splitlines()
         raise RdmaError(
@@ -97,12 +101,11 @@ def run(
     return Completed(stdout, stderr, child.returncode)
 
 
-def _end(child: subprocess.Popen[str]) -> None:
-    """Kill the program, and what it started, unless it has ended by itself."""
-    if child.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
+def _end(child: subprocess.Popen[str]) -> tuple[str, str]:
+    """Kill the program with all that it started, and return what they printed."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    return child.communicate()
 
 
 def _missing(name: str) -> RdmaError:

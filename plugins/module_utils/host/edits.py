@@ -46,11 +46,21 @@ class FileState:
 
 
 def state_of(data: Optional[dict[str, object]]) -> Optional[FileState]:
-    """The state from :meth:`FileState.to_dict`."""
+    """The state from :meth:`FileState.to_dict`.
+
+    :raises RdmaError: ``undo_record_wrong``.
+    """
     if data is None:
         return None
-    content = base64.b64decode(str(data["content"]))
-    return FileState(content, int(str(data["mode"])), int(str(data["uid"])), int(str(data["gid"])))
+    try:
+        content = base64.b64decode(str(data["content"]), validate=True)
+        return FileState(content, int(str(data["mode"])), int(str(data["uid"])), int(str(data["gid"])))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RdmaError(
+            "undo_record_wrong",
+            "The undo record of a file does not hold its content, mode and owner.",
+            hint="Restore the file by hand, then remove the record.",
+        ) from error
 
 
 def place_of(root: Root, path: str) -> str:

@@ -124,7 +124,7 @@ def remember(  # noqa: PLR0917 (the fields of a record)
         after=after,
         number=first[0].number if first else max([each.number for each in known], default=0) + 1,
         at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        former=(before,) if first and first[0].after == before else (),
+        former=(before,) if first and before in (first[0].after, *first[0].former) else (),
     )
     _save(root, record)
 
@@ -152,7 +152,7 @@ def forget(root: Root, kind: str, name: str) -> None:
     :raises RdmaError: ``file_not_written``.
     """
     path = _path(kind, name)
-    if root.exists(path):
+    if os.path.lexists(edits.place_of(root, path)):
         edits.write(root, path, None)
 
 

@@ -256,6 +256,42 @@ def test_a_record_of_another_release_is_not_lost(host: Path) -> None:
     assert caught.value.code == "undo_record_wrong"
 
 
+@pytest.mark.parametrize(
+    "before", ["text", {"content": "?"}, {"content": "", "mode": "x", "uid": 0, "gid": 0}, 7]
+)
+def test_a_damaged_record_stops_no_other(host: Path, before: object) -> None:
+    (host / CONF[1:]).write_text("old\n")
+    change(host, write)
+    (path,) = (host / "var/lib/rdma-k8s/undo").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "before": before}))
+    with Changes(Root(str(host)), "other_module") as made:
+        made.file("/etc/other", "x\n")
+    outcomes = {each.record.name: each.outcome for each in undo.undo(Root(str(host)))}
+    assert outcomes == {CONF: "failed", "/etc/other": "restored"}
+
+
+def test_runs_with_different_wishes_that_are_all_interrupted(host: Path) -> None:
+    """What the object holds is ours, though it is not what the last run was about to write."""
+    change(host, lambda made: made.file(CONF, "one\n"))
+    root = Root(str(host))
+    held = edits.read(root, CONF)
+    assert held is not None
+    for content in (b"two\n", b"three\n", b"four\n"):  # recorded, then killed before the change
+        wanted = edits.FileState(content, held.mode, held.uid, held.gid)
+        store.remember(root, "some_module", "file", CONF, held.to_dict(), wanted.to_dict())
+    assert [each.outcome for each in undo.undo(root)] == ["restored"]
+    assert not (host / CONF[1:]).exists()
+
+
+def test_records_go_below_a_root_with_an_absolute_link(host: Path) -> None:
+    (host / "data").mkdir()
+    (host / "var").symlink_to("/data")
+    change(host, write)
+    assert (host / "data/lib/rdma-k8s/undo").is_dir()
+    assert [each.outcome for each in undo.undo(Root(str(host)))] == ["restored"]
+    assert store.records(Root(str(host))) == []
+
+
 def test_two_runs_at_once_are_one_after_the_other(host: Path) -> None:
     root = Root(str(host))
     with store.lock(root), pytest.raises(RdmaError) as caught, store.lock(root, wait=0.2):

@@ -79,6 +79,13 @@ def test_time_is_limited_for_all_it_started(tmp_path: Path) -> None:
     assert not _alive(int(pid.read_text()))
 
 
+def test_a_program_that_left_something_behind_has_ended(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    done = commands.run(HERE, ["sh", "-c", 'sleep 60 & echo $! > "$0"; echo ok', str(pid)], 0.5)
+    assert done == commands.Completed("ok\n", "", 0)
+    assert not _alive(int(pid.read_text()))
+
+
 def _alive(pid: int) -> bool:
     try:
         return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
