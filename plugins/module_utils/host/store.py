@@ -44,7 +44,7 @@ class Record:
     :param name: the object: a path, the name of an interface and so on.
     :param before: plain data; what to restore.
     :param after: plain data; what the object must still hold for that.
-    :param former: our value before the last change, which the object still holds when that was interrupted; none or one.
+    :param former: what the object held of ours before the last change, and still holds if that was interrupted.
     :param number: the order of the changes of this node.
     :param at: when, ``YYYY-MM-DDTHH:MM:SSZ``.
     """
