@@ -383,7 +383,10 @@ def _encoded(found: Initramfs) -> dict[str, Any]:
 
 def _decoded(image: Image, entry: dict[str, Any]) -> Optional[Initramfs]:
     try:
-        options = [ModuleOption(*map(str, words[:3]), line=int(words[3])) for words in entry["options"]]
+        options = [
+            ModuleOption(str(words[0]), str(words[1]), str(words[2]), int(words[3]))
+            for words in entry["options"]
+        ]
         drivers = tuple(map(str, entry["drivers"]))
         return Initramfs(image.path, image.release, bool(entry["has_module"]), tuple(options), drivers)
     except (KeyError, TypeError, ValueError, IndexError):
