@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.rdma.k8s.plugins.module_utils.core import snapshot
+from ansible_collections.rdma.k8s.plugins.module_utils.core import fabric, snapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks import policy
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import shapes
 
@@ -37,6 +37,9 @@ SECTIONS = {
     "slow": snapshot.Slow,
     "initramfs": snapshot.Initramfs,
     "reboots": snapshot.RebootPlan,
+    "fabric": fabric.Fabric,
+    "children": fabric.FabricChild,
+    "probes": fabric.FabricProbe,
 }
 ROWS = {
     "pci": snapshot.PciFunction,
