@@ -99,19 +99,27 @@ def read_all(root: Root) -> Optional[tuple[Initramfs, ...]]:
     return None if failed else tuple(found)
 
 
-def inspect(root: Root, remember: bool) -> list[Initramfs]:
+def inspect(root: Root, remember: bool, unread: Optional[list[str]] = None) -> list[Initramfs]:
     """Like :func:`read_all`, with what an earlier run saw of an image that has not changed since.
 
     :param remember: keep what is seen for the next run; false in check mode.
+    :param unread: takes the reason for each image of another kernel than the running one that cannot be read.
     :raises RdmaError: ``initramfs_unreadable``.
     """
     known = _known(root)
+    running = root.value("/proc/sys/kernel/osrelease") or ""
     seen: dict[str, Any] = {}
     for image in images(root):
         mark = _mark(root, image)
         entry = known.get(image.path)
         if not isinstance(entry, dict) or entry.get("mark") != mark or _decoded(image, entry) is None:
-            entry = {"mark": mark, **_encoded(read(root, image))}
+            try:
+                entry = {"mark": mark, **_encoded(read(root, image))}
+            except RdmaError as error:
+                if unread is None or image.release == running or not running:
+                    raise
+                unread.append(error.message)
+                continue
         seen[image.path] = entry
     if remember:
         edits.remove_left_over(root, CACHE)

@@ -58,6 +58,7 @@ class _Seen:
     keepers: dict[str, str]
     plan: netns.Plan
     images: list[Initramfs]
+    unread: list[str]
 
     @property
     def stale(self) -> list[Initramfs]:
@@ -132,8 +133,9 @@ def _look(changes: Changes, wish: Wish) -> _Seen:
     differs = current.mode not in (None, wish.mode)
     keepers = other_namespaces.keepers(root) if differs else {}
     plan = netns.plan(wish.mode, current.mode, sources, len(keepers), wish.clean)
-    images = [] if plan.error else initramfs.inspect(root, remember=not changes.check_mode)
-    return _Seen(wish, current, sources, keepers, plan, images)
+    unread: list[str] = []
+    images = [] if plan.error else initramfs.inspect(root, not changes.check_mode, unread)
+    return _Seen(wish, current, sources, keepers, plan, images, unread)
 
 
 # Refusals
@@ -399,7 +401,7 @@ def _foreign(place: netns.Place, cleaned: bool) -> dict[str, Any]:
 
 
 def _notes(seen: _Seen, overruled: list[netns.Place]) -> list[str]:
-    notes = []
+    notes = list(seen.unread)
     for place in overruled:
         notes.append(
             "%s says %s, so the next boot brings %s mode again. Take it out of the kernel arguments of the boot loader."

@@ -518,6 +518,16 @@ def test_an_image_that_cannot_be_read_stops_before_anything(node: Node) -> None:
     assert node.refused("exclusive")["code"] == "initramfs_unreadable"
 
 
+def test_an_image_of_another_kernel_that_cannot_be_read_is_noted(node: Node) -> None:
+    """What an update that failed left in /boot must not stop a node that boots another kernel."""
+    node.write("lib/modules/6.5.0-1/modules.builtin", "")
+    node.write("boot/initrd.img-6.5.0-1", "MZ this is no archive")
+    node.build()
+    result = node.ensures("exclusive")
+    assert [entry["kernel"] for entry in result["initramfs"]] == [RELEASE]
+    assert "/boot/initrd.img-6.5.0-1 cannot be read" in result["notes"][0]
+
+
 # Reboots
 
 
