@@ -139,7 +139,7 @@ def test_the_documentation_names_what_is_returned(play: Run, tmp_path: Path) -> 
     described = yaml.safe_load(documentation.RETURN)
     judged = healthy(play)(policy={}, dest=str(tmp_path / "r.json"), record=str(tmp_path / "rec"))
     checked = play(input_only=True)
-    assert {*judged, *checked} - {"changed"} == set(described)
+    assert {*judged, *checked, "fabric"} - {"changed"} == set(described)  # fabric: test_proof.py
     options = yaml.safe_load(documentation.DOCUMENTATION)["options"]
     assert set(options) == set(validate.ARGUMENT_SPEC)
     for name, spec in validate.ARGUMENT_SPEC.items():
@@ -265,7 +265,7 @@ def test_threshold_and_strictness(play: Run, options: dict[str, Any], code: int)
 def test_only_the_input(play: Run) -> None:
     result = play(input_only=True, policy={"only": ["RDMA-OCA-*", "RDMA-RANGE-001"], "checks": [OWN]})
     chosen = [check for check in sorted(CATALOGUE) if check.startswith(("RDMA-OCA-", "RDMA-RANGE-001"))]
-    assert result == {"changed": False, "checks": [*chosen, "ACME-001"]}
+    assert result == {"changed": False, "checks": [*chosen, "ACME-001"], "child_range": "10.208.0.0/12"}
     assert play.display.shown == []
 
 
