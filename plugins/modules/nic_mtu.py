@@ -22,7 +22,10 @@ description:
   - The MTU must be one that the device takes, and a virtual function never gets more than its physical one has.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
-  - rdma.k8s.attributes.libraries
+attributes:
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
 options:
   nics:
     description: Names of interfaces of the host.
@@ -124,8 +127,7 @@ actions:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _change
-from ansible_collections.rdma.k8s.plugins.module_utils.host import nic_mtu
-from ansible_collections.rdma.k8s.plugins.module_utils.host.collect import collect, needs_netlink
+from ansible_collections.rdma.k8s.plugins.module_utils.host import brief, nic_mtu
 
 
 def main() -> None:
@@ -142,10 +144,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     given = module.params
-    root = given["host_root"]
 
     def act(changes: _change.Changes) -> dict:
-        snapshot = collect(host_root=root, subsets=nic_mtu.SUBSETS)
+        snapshot = brief.read(changes.root)
         if given["state"] == "absent":
             results = nic_mtu.forget(changes, snapshot, given["nics"])
         else:
@@ -154,9 +155,7 @@ def main() -> None:
             )
         return {"nics": [result.to_dict() for result in results]}
 
-    _change.run(
-        module, "nic_mtu", act, libraries=("pyroute2",) if needs_netlink(root, nic_mtu.SUBSETS) else ()
-    )
+    _change.run(module, "nic_mtu", act)
 
 
 if __name__ == "__main__":

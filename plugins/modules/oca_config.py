@@ -21,7 +21,10 @@ description:
   - Nothing is restarted. RV(restart_required) names what still works with the former files.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
-  - rdma.k8s.attributes.libraries
+attributes:
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
 options:
   state:
     description:
@@ -163,10 +166,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _change
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import oca_file, oca_network, oca_restart
-from ansible_collections.rdma.k8s.plugins.module_utils.host import oca_config
-from ansible_collections.rdma.k8s.plugins.module_utils.host.collect import collect, needs_netlink
-
-SUBSETS = ("links", "routes", "pci", "oca", "imds")
+from ansible_collections.rdma.k8s.plugins.module_utils.host import brief, imds, oca_config
 
 
 def main() -> None:
@@ -188,21 +188,15 @@ def main() -> None:
         supports_check_mode=True,
     )
     given = module.params
-    subsets = SUBSETS if given["state"] == "present" else ()
 
     def act(changes: _change.Changes) -> dict:
         modified = oca_config.last_change(changes.root)
         network = None
         if given["state"] == "present":
             network = oca_network.parse(given["rdma_network"])
-            snapshot = collect(
-                host_root=given["host_root"],
-                subsets=subsets,
-                imds_url=given["imds_url"] or "",
-                imds_timeout=given["imds_timeout"],
-            )
+            metadata = imds.read(changes.root, given["imds_url"] or "", given["imds_timeout"])
             around = oca_config.surroundings(
-                snapshot,
+                brief.read(changes.root, metadata.documents),
                 given["primary_subnet"] or "",
                 given["networks"],
                 given["child_range"] or "",
@@ -224,8 +218,7 @@ def main() -> None:
             "restart_required": [restart.to_dict() for restart in restarts],
         }
 
-    needed = ("pyroute2",) if subsets and needs_netlink(given["host_root"], subsets) else ()
-    _change.run(module, "oca_config", act, libraries=needed)
+    _change.run(module, "oca_config", act)
 
 
 if __name__ == "__main__":

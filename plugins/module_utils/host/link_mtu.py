@@ -10,25 +10,18 @@ Without the netlink library, since undo must work on a node that has none.
 from __future__ import annotations
 
 import errno
-import os
-import socket
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import RdmaError
+from . import raw_netlink
 from .files import Root, reason_of
 
 KIND = "mtu"
 """Kind of the undo records: the number."""
 
-_NEWLINK, _GETLINK, _ERROR, _DONE = 16, 18, 2, 3
-_REQUEST, _ACK, _DUMP = 1, 4, 0x300
 _NAME, _MTU, _LINK, _MASTER, _NETNSID, _MINIMUM, _MAXIMUM = 3, 4, 5, 10, 37, 50, 51
-_NLA_TYPE = 0x3FFF
-_BUFFER = 1 << 16
-_LIMIT = 5.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ def read() -> dict[str, Device]:
     :raises RdmaError: ``netlink_failed``
     """
     try:
-        bodies = list(_ask(_GETLINK, _REQUEST | _DUMP, 0, b""))
+        bodies = raw_netlink.links()
     except OSError as error:
         raise RdmaError(
             "netlink_failed", "The interfaces cannot be read: %s." % reason_of(error), retryable=True
@@ -84,7 +77,8 @@ def write_mtu(root: Root, name: str, mtu: Any) -> None:
         raise _vanished(name)
     attribute = struct.pack("=HHI", 8, _MTU, int(mtu))
     try:
-        list(_ask(_NEWLINK, _REQUEST | _ACK, device.index, attribute))
+        request = raw_netlink.link_request(device.index, attribute)
+        list(raw_netlink.ask(raw_netlink.NEW_LINK, raw_netlink.REQUEST | raw_netlink.ACK, request))
     except OSError as error:
         if error.errno == errno.ENODEV:
             raise _vanished(name) from error
@@ -114,54 +108,14 @@ def _vanished(name: str) -> RdmaError:
     )
 
 
-def _ask(kind: int, flags: int, index: int, attributes: bytes) -> Iterator[bytes]:
-    """Send one request about a link and yield the bodies of the answers, until the kernel says that it is done."""
-    request = struct.pack("=BxHiII", 0, 0, index, 0, 0) + attributes
-    header = struct.pack("=IHHII", 16 + len(request), kind, flags, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0) as asker:
-        asker.settimeout(_LIMIT)
-        asker.sendto(header + request, (0, 0))
-        while True:
-            for answer, body in _messages(asker.recv(_BUFFER)):
-                if answer == _ERROR:
-                    code = -struct.unpack_from("=i", body)[0]
-                    if code:
-                        raise OSError(code, os.strerror(code))
-                    return
-                if answer == _DONE:
-                    return
-                yield body
-
-
-def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at + 16 <= len(data):
-        length, kind = struct.unpack_from("=IH", data, at)
-        if length < 16:
-            return
-        yield kind, data[at + 16 : at + length]
-        at += (length + 3) & ~3
-
-
 def _device(body: bytes) -> Device:
-    found: dict[int, bytes] = {}
-    at = 16
-    while at + 4 <= len(body):
-        length, kind = struct.unpack_from("=HH", body, at)
-        if length < 4:
-            break
-        found[kind & _NLA_TYPE] = body[at + 4 : at + length]
-        at += (length + 3) & ~3
+    found = raw_netlink.attributes(body, 16)
     return Device(
         index=struct.unpack_from("=i", body, 4)[0],
         name=found.get(_NAME, b"").partition(b"\0")[0].decode("utf-8", "replace"),
-        mtu=_number(found.get(_MTU)),
-        minimum=_number(found.get(_MINIMUM)),
-        maximum=_number(found.get(_MAXIMUM)),
-        master=_number(found.get(_MASTER)),
-        lower=0 if _NETNSID in found else _number(found.get(_LINK)),
+        mtu=raw_netlink.number(found.get(_MTU)),
+        minimum=raw_netlink.number(found.get(_MINIMUM)),
+        maximum=raw_netlink.number(found.get(_MAXIMUM)),
+        master=raw_netlink.number(found.get(_MASTER)),
+        lower=0 if _NETNSID in found else raw_netlink.number(found.get(_LINK)),
     )
-
-
-def _number(data: Any) -> int:
-    return struct.unpack("=I", data)[0] if data else 0

@@ -18,8 +18,6 @@ from . import edits, link_mtu, netplan, oca, oca_config, occupants, records
 from .changes import Changes
 from .files import Root
 
-SUBSETS = ("links", "routes", "pci", "oca")
-
 NETWORKD_LINKS = "/run/systemd/netif/links"
 NETWORKD = (
     "/etc/systemd/network",
@@ -72,7 +70,7 @@ class Kept:
 class Node:
     """The NICs of a node and those who configure them.
 
-    :param snapshot: with :data:`SUBSETS`.
+    :param snapshot: the answer of :func:`.brief.read`.
     """
 
     def __init__(self, root: Root, snapshot: NodeSnapshot) -> None:

@@ -42,6 +42,7 @@ def surroundings(
 ) -> oca_network.Surroundings:
     """What the RDMA network of this node must fit to.
 
+    :param snapshot: links, routes, OCA files and metadata.
     :param primary_subnet: instead of that of the metadata.
     :param networks: lists of prefixes by label: pods, services, peers.
     :param child_range: of the pods' children; empty: not known.

@@ -577,13 +577,13 @@ def test_the_device_and_the_kernel_bound_the_mtu(live: Path) -> None:
 def test_a_nic_that_disappears_in_the_middle_is_one_clear_error(live: Path) -> None:
     patch = (
         "import subprocess\n"
-        "from ansible_collections.rdma.k8s.plugins.module_utils.host import link_mtu\n"
-        "ask = link_mtu._ask\n"
+        "from ansible_collections.rdma.k8s.plugins.module_utils.host import raw_netlink\n"
+        "ask = raw_netlink.ask\n"
         "def gone(kind, *more):\n"
-        "    if kind == link_mtu._NEWLINK:\n"
+        "    if kind == raw_netlink.NEW_LINK:\n"
         "        subprocess.run(['ip', 'link', 'del', 'nic0'], check=True)\n"
         "    return ask(kind, *more)\n"
-        "link_mtu._ask = gone\n"
+        "raw_netlink.ask = gone\n"
     )
     (result,) = change_run.in_namespace("nic_mtu", [options(live)], SETUP, patch)
     assert (result["code"], result["failed"]) == ("nic_vanished", True)
