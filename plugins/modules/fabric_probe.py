@@ -105,7 +105,7 @@ options:
   rdma_timeout:
     description: Limit of each ping-pong in seconds.
     type: float
-    default: 10
+    default: 15
   port:
     description: Port of the listeners.
     type: int
@@ -230,7 +230,7 @@ probes:
       description: Why the ping-pong failed or was not tried.
       type: str
       returned: always
-      sample: no end within 10 s
+      sample: no end within 15 s
     rdma_us:
       description: Time of one round of the ping-pong, with its share of the connection.
       type: int
@@ -286,7 +286,7 @@ def main() -> None:
             "count": {"type": "int", "default": 3},
             "timeout": {"type": "float", "default": 2},
             "rounds": {"type": "int", "default": 10},
-            "rdma_timeout": {"type": "float", "default": 10},
+            "rdma_timeout": {"type": "float", "default": 15},
             "port": {"type": "int", "default": PORT},
             "listen_limit": {"type": "int", "default": 300},
             "host_root": {"type": "path", "default": "/"},

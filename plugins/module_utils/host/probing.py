@@ -37,7 +37,7 @@ _REQUEST, _REPLY = 8, 0
 _MTU_DISCOVER, _PROBE = 10, 3  # "do not fragment", without regard to what was learnt about the way before
 _INTERVAL = 0.002
 _MOST = 10000
-_AT_ONCE = 4
+_AT_ONCE = 16  # so that a fabric of which nothing works costs a few limits, not one for each pair
 _COMPLETE = 0x2
 _ARP_LINE = re.compile(r"(\S+)\s+\S+\s+0x([0-9a-f]+)\s+([0-9a-f:]{17})\s", re.ASCII)
 
@@ -50,7 +50,7 @@ class Limits:
     count: int = 3
     timeout: float = 2.0
     rounds: int = 10
-    rdma_timeout: float = 10.0
+    rdma_timeout: float = 15.0
     port: int = listeners.PORT
     full_size: bool = True
 
