@@ -30,12 +30,13 @@ def run(
     :param act: makes the changes and returns the further values of the result.
     """
     root = Root(module.params.get("host_root") or "/")
-    with Changes(root, owner, module.check_mode) as changes:
-        try:
+    changes = Changes(root, owner, module.check_mode)
+    try:
+        with changes:
             _module.prepare(module, libraries)
             result = act(changes)
-        except RdmaError as error:
-            _module.fail(module, error, **_outcome(module, changes))
+    except RdmaError as error:
+        _module.fail(module, error, **_outcome(module, changes))
     module.exit_json(**_outcome(module, changes), **result)
 
 

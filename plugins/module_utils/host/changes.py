@@ -18,6 +18,8 @@ from .files import Root, reason_of
 class Changes:
     """Compare, record, change; in check mode only compare.
 
+    As a context it keeps other runs away from the first read to the last write, so that no wish is lost.
+
     :param owner: name of the module, for the undo records.
     :param record: whether changes leave undo records; false where they are undone.
     """
@@ -30,9 +32,11 @@ class Changes:
         self._record = record
         self._differences: list[dict[str, str]] = []
         self._lock = contextlib.ExitStack()
-        self._locked = False
+        self._prepared = False
 
     def __enter__(self) -> Changes:
+        if not self.check_mode:
+            self._lock.enter_context(store.lock(self.root))
         return self
 
     def __exit__(self, *details: object) -> None:
@@ -147,9 +151,9 @@ class Changes:
         )
 
     def _begin(self, kind: str, name: str, before: Any, after: Any, record: bool = True) -> None:
-        if not self._locked:
-            self._lock.enter_context(store.lock(self.root))
-            self._locked = True
+        if not self._prepared:
+            store.prepare(self.root)
+            self._prepared = True
         if self._record and record:
             store.remember(self.root, self.owner, kind, name, before, after)
 

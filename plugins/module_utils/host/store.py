@@ -27,7 +27,6 @@ from .files import Root, reason_of
 
 DIRECTORY = "/var/lib/rdma-k8s"
 UNDO = DIRECTORY + "/undo"
-LOCK = DIRECTORY + "/lock"
 WAIT = 10.0
 """Seconds to wait for another run that changes the node."""
 
@@ -44,6 +43,8 @@ class Record:
     :param name: the object: a path, the name of an interface and so on.
     :param before: plain data; what to restore.
     :param after: plain data; what the object must still hold for that.
+    :param foreign: whether somebody else changed the object between two of our changes, so that what was there at first
+        must not replace it.
     :param former: what the object held of ours before the last change, and still holds if that was interrupted.
     :param number: the order of the changes of this node.
     :param at: when, ``YYYY-MM-DDTHH:MM:SSZ``.
@@ -57,6 +58,7 @@ class Record:
     number: int
     at: str
     former: tuple[Any, ...] = ()
+    foreign: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -70,6 +72,7 @@ class Record:
             "number": self.number,
             "at": self.at,
             "former": list(self.former),
+            "foreign": self.foreign,
         }
 
 
@@ -116,6 +119,7 @@ def remember(  # noqa: PLR0917 (the fields of a record)
     first = [record for record in known if (record.kind, record.name) == (kind, name)]
     if first and first[0].after == after:
         return  # an earlier run was killed before the change, or somebody undid it: the record is right as it is
+    ours = (first[0].before, first[0].after, *first[0].former) if first else ()
     record = Record(
         owner=first[0].owner if first else owner,
         kind=kind,
@@ -124,7 +128,8 @@ def remember(  # noqa: PLR0917 (the fields of a record)
         after=after,
         number=first[0].number if first else max([each.number for each in known], default=0) + 1,
         at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        former=(before,) if first and before in (first[0].after, *first[0].former) else (),
+        former=(before,) if before in ours[1:] else (),
+        foreign=bool(first) and (first[0].foreign or before not in ours),
     )
     _save(root, record)
 
@@ -161,25 +166,36 @@ def _path(kind: str, name: str) -> str:
     return "%s/%s-%s.json" % (UNDO, kind, digest[:24])
 
 
-@contextlib.contextmanager
-def lock(root: Root, wait: float = WAIT) -> Iterator[None]:
-    """Make the directories of the store, and keep other runs from changing the node at the same time.
+def prepare(root: Root) -> None:
+    """Make the directories of the store, and remove what killed runs left there.
 
-    :raises RdmaError: ``node_busy``, ``file_not_written`` or ``file_unreadable``.
+    :raises RdmaError: ``file_not_written`` or ``file_unreadable``.
     """
     for directory in ("/var", "/var/lib", DIRECTORY, UNDO):
         if not os.path.isdir(edits.place_of(root, directory)):
             edits.make_directory(root, directory, 0o755 if directory in ("/var", "/var/lib") else 0o700)
+    edits.remove_all_left_over(root, UNDO)
+
+
+@contextlib.contextmanager
+def lock(root: Root, wait: float = WAIT) -> Iterator[None]:
+    """Keep other runs from reading and changing the node at the same time. Nothing is written for that.
+
+    :raises RdmaError: ``node_busy`` or ``file_unreadable``.
+    """
     try:
-        handle = os.open(edits.place_of(root, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(root.path or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
+        place = root.path or "/"
         raise RdmaError(
-            "file_not_written", "%s cannot be opened: %s." % (LOCK, reason_of(error)), path=LOCK
+            "file_unreadable", "%s cannot be opened: %s." % (place, reason_of(error)), path=place
         ) from error
     try:
         _take(handle, time.monotonic() + wait)
-        edits.remove_all_left_over(root, UNDO)
-        yield
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile has the handle too
     finally:
         os.close(handle)
 

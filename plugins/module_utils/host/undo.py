@@ -165,7 +165,8 @@ def _restore(root: Root, record: store.Record, check_mode: bool, leaving: frozen
     if setting is None:
         return Undone(record, "failed", "This release does not know the kind %s." % record.kind)
     held = setting.read(root, record.name)
-    if held not in (record.before, record.after, *record.former):
+    theirs = record.foreign and held != record.before
+    if theirs or held not in (record.before, record.after, *record.former):
         return Undone(
             record, "kept", "%s was changed by somebody else since; it is left alone." % record.name
         )

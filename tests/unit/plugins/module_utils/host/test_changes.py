@@ -12,6 +12,7 @@ import os
 import signal
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,45 @@ def test_a_damaged_record_stops_no_other(host: Path, before: object) -> None:
         made.file("/etc/other", "x\n")
     outcomes = {each.record.name: each.outcome for each in undo.undo(Root(str(host)))}
     assert outcomes == {CONF: "failed", "/etc/other": "restored"}
+
+
+def test_what_somebody_wrote_between_two_of_our_runs_is_not_thrown_away(host: Path) -> None:
+    (host / CONF[1:]).write_text("first\n")
+    change(host, lambda made: made.file(CONF, "ours\n"))
+    (host / CONF[1:]).write_text("ours, and theirs\n")
+    change(host, lambda made: made.file(CONF, "ours again, and theirs\n"))
+    change(host, lambda made: made.file(CONF, "ours once more, and theirs\n"))
+    (outcome,) = undo.undo(Root(str(host)))
+    assert outcome.outcome == "kept"
+    assert (host / CONF[1:]).read_text() == "ours once more, and theirs\n"
+    (host / CONF[1:]).write_text("first\n")
+    assert undo.undo(Root(str(host))) == []
+    assert store.records(Root(str(host))) == []
+
+
+def test_a_merged_file_loses_no_line_of_another_run(host: Path) -> None:
+    """Two runs that both add a line: the second one reads when the first one has written."""
+    (host / CONF[1:]).write_text("")
+    children = []
+    for line in ("one\n", "two\n"):
+        child = os.fork()
+        if child == 0:
+            with Changes(Root(str(host)), "some_module") as made:
+                text = (host / CONF[1:]).read_text()
+                time.sleep(0.3)
+                made.file(CONF, text + line)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0
+    assert sorted((host / CONF[1:]).read_text().splitlines()) == ["one", "two"]
+
+
+def test_a_run_that_changes_nothing_writes_nothing(host: Path) -> None:
+    (host / CONF[1:]).write_text(TEXT)
+    (host / CONF[1:]).chmod(0o644)
+    change(host, write)
+    assert not (host / "var").exists()
 
 
 def test_runs_with_different_wishes_that_are_all_interrupted(host: Path) -> None:
