@@ -272,8 +272,10 @@ class Run:
         return [replace(row, gone=self._is_gone(row, addresses)) for row, addresses in rows]
 
     def _remove_child(self, held: children.Children, link: NsLink, addresses: list[str]) -> None:
-        before = {"address": addresses}
-        self._change("child", self._title(link.name), before, None, lambda: held.absent(link))
+        def remove() -> None:
+            held.absent(link)
+
+        self._change("child", self._title(link.name), {"address": addresses}, None, remove)
 
     def _is_gone(self, row: FabricChild, addresses: list[str]) -> Optional[bool]:
         if self.changes.check_mode:

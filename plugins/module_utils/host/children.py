@@ -11,6 +11,7 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Callable, Optional
 
 from .. import deps
@@ -140,7 +141,8 @@ class Children:
         :raises RdmaError: ``child_not_made``.
         """
         if found is not None and needs_new(found[1]):
-            self._inside(plan, "remove", lambda ip: _delete(ip, found[0].index))
+            old = found[0].index
+            self._inside(plan, "remove", lambda ip: _delete(ip, old))
             found = None
         if found is None:
             self._make(plan, parent, undo)
@@ -160,7 +162,7 @@ class Children:
         for link in links.values():
             if _TEMPORARY_NAME.fullmatch(link.name) and link.lower == parent.index and link.elsewhere:
                 with self._naming_failures("child_not_removed", "%s cannot be removed" % link.name):
-                    inside(self.namespace, lambda index=link.index: self._netlink(_delete, index))
+                    inside(self.namespace, partial(self._netlink, _delete, link.index))
 
     def _make(self, plan: ChildPlan, parent: NsLink, undo: contextlib.ExitStack) -> None:
         name = TEMPORARY + os.urandom(4).hex()
@@ -283,7 +285,7 @@ class Children:
     def _remove_named(self, plan: ChildPlan, temporary: str) -> None:
         for link in inside(self.namespace, read_links):
             if link.name in (temporary, plan.nic) and link.kind == KIND:
-                inside(self.namespace, lambda found=link: self._netlink(self._absent, found))
+                inside(self.namespace, partial(self._netlink, self._absent, link))
 
     # Errors
 
