@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.host import children
-from ansible_collections.rdma.k8s.plugins.modules import ipvlan_child
+from ansible_collections.rdma.k8s.plugins.modules import ipvlan_child, node_undo
 from ansible_collections.rdma.k8s.tests.support import change_run
 from ansible_collections.rdma.k8s.tests.support.private_node import CHILD, MTU, PrivateNode, in_private_node
 
@@ -213,6 +213,19 @@ def test_removed_with_the_namespace_and_the_gids(node: PrivateNode) -> None:
     assert CHILD[0] not in node.gids(0)
     assert (node.namespaces(), node.look()) == (["far"], host)
     assert not remove(node)["changed"]
+
+
+@in_private_node
+def test_undone_with_the_namespace(node: PrivateNode) -> None:
+    """Decision 16: the record is that of the namespace, and what is inside goes with it."""
+    host = node.look()
+    make(node)
+    done = change_run.good(node_undo, state="undone", modules=["ipvlan_child"])
+    assert done["changed"]
+    assert node.namespaces() == ["far"]
+    assert node.gids_gone(CHILD[0])
+    assert node.look() == host
+    assert not change_run.good(node_undo, state="undone", modules=["ipvlan_child"])["changed"]
 
 
 @in_private_node
