@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run ``rdma.k8s.preflight`` as a user does: the real command, in a directory and a home of its own.
+"""Run ``rdma.k8s.preflight`` or another playbook as a user does: the real command, in a directory and home of its own.
 
 The command comes from the environment that runs the tests, or from the folder that RDMA_K8S_ANSIBLE_BIN names.
 """
@@ -98,15 +98,16 @@ class Controller:
 
 @dataclass
 class Run:
-    """One directory in which preflight is run, with the inventory and the files that a test puts there."""
+    """One directory in which a playbook is run, with the inventory and the files that a test puts there."""
 
     controller: Controller
     folder: Path
+    playbook: str = "rdma.k8s.preflight"
 
     def command(self, *words: str, variables: Optional[Mapping[str, Any]] = None) -> list[str]:
         """The command; the inventory is used when the test wrote one."""
         inventory = self.folder / "inventory.yml"
-        command = [str(BIN / "ansible-playbook"), "rdma.k8s.preflight"]
+        command = [str(BIN / "ansible-playbook"), self.playbook]
         command += ["-i", inventory.name] if inventory.exists() else []
         command += ["-e", json.dumps(variables)] if variables else []
         return command + list(words)
