@@ -152,16 +152,16 @@ def problems(network: Prefix, around: Surroundings) -> Iterator[RdmaError]:
     yield from subnet_errors(around.subnet, network)
     for subnet in dict.fromkeys(around.subnets):
         if subnet != around.subnet and subnet.overlaps(network):
-            yield _conflict("the VNIC subnet", subnet, network)
+            yield _in_use("the VNIC subnet", subnet, network)
     for entry in around.networks:
         if entry.network.overlaps(network):
-            yield _conflict(entry.label, entry.network, network)
+            yield _in_use(entry.label, entry.network, network)
     others = [route for route in around.routes if route.dev not in around.rdma_links]
     for destination in _destinations(others):
         if destination.overlaps(network):
-            yield _conflict("the host route to", destination, network)
+            yield _in_use("the host route to", destination, network)
     if around.child_range is not None and around.child_range.overlaps(network):
-        yield _conflict("the child range", around.child_range, network)
+        yield _in_use("the child range", around.child_range, network)
 
 
 def _destinations(routes: Iterable[Route]) -> list[Prefix]:
@@ -187,7 +187,7 @@ def _too_small(network: Prefix, around: Surroundings, length: Optional[int]) -> 
     )
 
 
-def _conflict(label: str, found: Prefix, network: Prefix) -> RdmaError:
+def _in_use(label: str, found: Prefix, network: Prefix) -> RdmaError:
     return RdmaError(
         "oca_network_conflict",
         "The RDMA network %s overlaps %s %s." % (network, label, found),
