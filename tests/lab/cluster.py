@@ -352,6 +352,10 @@ class Cluster:
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(command, 124, "", f"no answer within {timeout:.0f} s")
 
+    def helm(self, *words: str) -> str:
+        """Run Helm for this cluster and return what it prints."""
+        return self._run(str(self.programs.path("helm")), f"--kubeconfig={self.kubeconfig}", *words)
+
     def apply(self, *objects: dict) -> None:
         """Create objects or bring them up to date."""
         document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}

@@ -45,6 +45,7 @@ MODULE_PREFIXES = (
     "net/ipv6/",
     "net/netfilter/",
     "net/sched/",
+    "net/xfrm/",
 )
 """Parts of the module tree that a node gets; what they depend on comes along."""
 INITRD_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "crc32c_generic", "ext4", "qemu_fw_cfg")

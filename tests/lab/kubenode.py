@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import gzip
 import hashlib
 import io
 import json
@@ -23,36 +22,48 @@ from .image import GUEST, Cache, remove_tree
 from .programs import Programs
 from .progress import run_logged
 
-PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr", "dranet", "kubelet", "labpod")
+PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr", "dranet", "kubelet")
 """Programs of ours that a node gets."""
 DEBIAN = ("runc", "containernetworking-plugins")
 """Packages of the distribution whose programs a node gets, without being installed."""
 CNI = ("bridge", "host-local", "ipvlan", "loopback", "ptp", "static")
 IMAGE = "lab.test/pod:1"
 """Name of the test image; the pause container runs it too."""
-RECIPE = 1
+DRANET_IMAGE = "lab.test/dranet"
+"""Repository of the image of DRANET; its tag is the version."""
+DRANET_PLACE = "/var/lib/kubelet/plugins/rdma-lab/dranet"
+"""Where pods of DRANET find its program."""
+RECIPE = 3
 SLACK = 16 << 20
 MOUNT = "/opt/rdma-kube"
 PREPARE_TIMEOUT = 600.0
 JOIN_TIMEOUT = 300.0
 
 
-def oci_image(program: bytes, name: str = IMAGE) -> bytes:
-    """A tar file in OCI layout with one image: the program as ``/labpod`` and nothing else."""
+def oci_image(name: str, files: dict[str, bytes | str], entry: str | None = None) -> bytes:
+    """A tar file in OCI layout with one image of a few files: programs by their content, links by what they lead to.
+
+    The layer is not compressed: unpacking it would cost an emulated processor more than reading it. ``entry`` is the
+    program that runs when a pod names no other.
+    """
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
         for directory in ("tmp", "etc"):
-            entry = tarfile.TarInfo(directory)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if directory == "tmp" else 0o755
-            tar.addfile(entry)
-        entry = tarfile.TarInfo("labpod")
-        entry.size, entry.mode = len(program), 0o755
-        tar.addfile(entry, io.BytesIO(program))
-    packed = gzip.compress(layer.getvalue(), compresslevel=1, mtime=0)
+            member = tarfile.TarInfo(directory)
+            member.type, member.mode = tarfile.DIRTYPE, 0o1777 if directory == "tmp" else 0o755
+            tar.addfile(member)
+        for path, content in files.items():
+            member = tarfile.TarInfo(path.lstrip("/"))
+            if isinstance(content, str):
+                member.type, member.linkname = tarfile.SYMTYPE, content
+                tar.addfile(member)
+            else:
+                member.size, member.mode = len(content), 0o755
+                tar.addfile(member, io.BytesIO(content))
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": ["/labpod"], "WorkingDir": "/"},
+        "config": {"Entrypoint": [entry], "WorkingDir": "/"} if entry else {"WorkingDir": "/"},
         "rootfs": {"type": "layers", "diff_ids": [_digest(layer.getvalue())]},
         "history": [{"created_by": "tests/lab"}],
     }
@@ -70,20 +81,31 @@ def oci_image(program: bytes, name: str = IMAGE) -> bytes:
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": put("config.v1+json", json.dumps(config).encode()),
-        "layers": [put("layer.v1.tar+gzip", packed)],
+        "layers": [put("layer.v1.tar", layer.getvalue())],
     }
     described = put("manifest.v1+json", json.dumps(manifest).encode())
     described["annotations"] = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
     index = {"schemaVersion": 2, "manifests": [described]}
-    files = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode()}
-    files.update({f"blobs/sha256/{key.removeprefix('sha256:')}": content for key, content in blobs.items()})
+    inside = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode()}
+    inside.update({f"blobs/sha256/{key.removeprefix('sha256:')}": content for key, content in blobs.items()})
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
-        for path, content in files.items():
-            entry = tarfile.TarInfo(path)
-            entry.size, entry.mode = len(content), 0o644
-            tar.addfile(entry, io.BytesIO(content))
+        for file, content in inside.items():
+            member = tarfile.TarInfo(file)
+            member.size, member.mode = len(content), 0o644
+            tar.addfile(member, io.BytesIO(content))
     return out.getvalue()
+
+
+def images(programs: Programs) -> dict[str, bytes]:
+    """The images that a node is given, by the name of their file.
+
+    DRANET's holds a link instead of the program, which is large: its pods see the kubelet's directory of plugins, and
+    the node has the program there.
+    """
+    pod = oci_image(IMAGE, {"/labpod": programs.path("labpod").read_bytes()}, "/labpod")
+    dranet = oci_image(f"{DRANET_IMAGE}:{programs.dranet}", {"/dranet": DRANET_PLACE})
+    return {"labpod.tar": pod, "dranet.tar": dranet}
 
 
 def _digest(content: bytes) -> str:
@@ -195,7 +217,8 @@ def _fill(cache: Cache, programs: Programs, directory: pathlib.Path) -> None:
     shutil.copy2(debian / "tree" / "usr" / "sbin" / "runc", tree / "bin" / "runc")
     for name in CNI:
         shutil.copy2(debian / "tree" / "usr" / "lib" / "cni" / name, tree / "cni" / name)
-    (tree / "images" / "labpod.tar").write_bytes(oci_image(programs.path("labpod").read_bytes()))
+    for name, content in images(programs).items():
+        (tree / "images" / name).write_bytes(content)
     size = sum(path.stat().st_size + 4096 for path in tree.rglob("*")) * 102 // 100 + SLACK
     raw = directory / "kube.raw"
     with raw.open("wb") as file:
@@ -226,9 +249,7 @@ def prepare_script(node: int) -> str:
     words = [
         "sh", f"{MOUNT}/etc/node.sh", "prepare", str(control.pod_block(node)), str(control.SERVICE_ADDRESS), api,
     ]  # fmt: skip
-    mount = (
-        f"mkdir -p {MOUNT}; mountpoint -q {MOUNT} || mount -t ext4 -o ro /dev/vdb {MOUNT}"
-    )
+    mount = f"mkdir -p {MOUNT}; mountpoint -q {MOUNT} || mount -t ext4 -o ro /dev/vdb {MOUNT}"
     return f"{mount} && {shlex.join(words)}"
 
 

@@ -31,7 +31,10 @@ PORT_STEP = 20
 PORT_BLOCKS = 50
 LONGEST_CONTROL_PATH = 80
 GUEST_PROGRAM = ("python3", "-I", "-S", "/usr/local/lib/rdma-lab/node.py")
-BOOT_TIMEOUT = 300.0
+BOOT_TIMEOUT = 600.0
+BANNER_PATIENCE = 2.0
+LONGEST_PATIENCE = 30.0
+"""Seconds for which a banner of sshd is awaited at first and at last."""
 
 
 API_FILE = "api"
@@ -436,7 +439,11 @@ class Lab:
         end = time.monotonic() + timeout
         pid_file, name = self.directory / f"node{node}.pid", qemu.process_name(self.name, node)
         # QEMU accepts a connection before the guest listens, so only the banner of sshd proves anything.
-        while not self._banner(state.port(node)):
+        patience, begin = BANNER_PATIENCE, time.monotonic()
+        while not self._banner(state.port(node), patience):
+            # On a busy machine sshd may need longer for its banner, and each new connection costs it even more.
+            if time.monotonic() - begin >= patience:
+                patience = min(patience * 1.5, LONGEST_PATIENCE)
             if not process.running(pid_file, name):
                 raise LabError(
                     "qemu_gone", f"node{node}: its QEMU has ended; see {self.directory}/node{node}.log."
@@ -445,6 +452,7 @@ class Lab:
                 console = self.directory / f"node{node}.console"
                 raise LabError("not_ready", f"node{node} did not boot in {timeout:.0f} s; see {console}.")
             time.sleep(0.05)
+            begin = time.monotonic()
         # A resumed node's clock stands where it was saved. A booting one is asked once and answers when it is done.
         script = f"date -s @{time.time():.0f} > /dev/null; " if state.warm else ""
         script += "until [ -s /run/rdma-lab/state ]; do sleep 0.2; done; cat /run/rdma-lab/state"
@@ -462,10 +470,9 @@ class Lab:
         )
 
     @staticmethod
-    def _banner(port: int) -> bool:
+    def _banner(port: int, patience: float) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", port), 2) as connection:
-                connection.settimeout(2)
+            with socket.create_connection(("127.0.0.1", port), patience) as connection:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False

