@@ -32,6 +32,7 @@ from .files import Root, reason_of
 CACHE = store.DIRECTORY + "/initramfs.json"
 REBUILD_LIMIT = 900.0
 MODULE = "ib_core"
+UPDATE_INITRAMFS, DRACUT = "update-initramfs", "dracut"
 
 _IMAGES = (  # distribution's form of the name, directory of the image relative to the release
     re.compile(r"initrd\.img-(?P<release>.+)"),
@@ -150,7 +151,7 @@ def read(root: Root, image: Image) -> Initramfs:
 def rebuild(root: Root, path: str) -> None:
     """Build an image anew with the distribution's own program.
 
-    :raises RdmaError: ``tool_missing``, ``command_failed``, ``command_timeout``.
+    :raises RdmaError: ``tool_missing``, ``initramfs_unreadable``, ``command_failed``, ``command_timeout``.
     """
     image = next((image for image in images(root) if image.path == path), None)
     if image is None:
@@ -159,11 +160,27 @@ def rebuild(root: Root, path: str) -> None:
             "The initramfs %s is not there, or the modules of its kernel are not." % path,
             path=path,
         )
-    if commands.find(root, "update-initramfs") and path.startswith("/boot/" + _DEBIAN):
-        argv = ["update-initramfs", "-u", "-k", image.release]
-    else:
-        argv = ["dracut", "--force", image.path, image.release]
+    argv = [DRACUT, "--force", image.path, image.release]
+    if builder(root, path) != DRACUT:
+        argv = [UPDATE_INITRAMFS, "-u", "-k", image.release]
     commands.run(root, argv, REBUILD_LIMIT)
+
+
+def builder(root: Root, path: str) -> str:
+    """The name of the program that builds an image: Debian's own for images with Debian's name, else dracut.
+
+    :raises RdmaError: ``tool_missing``.
+    """
+    if path.startswith("/boot/" + _DEBIAN) and commands.find(root, UPDATE_INITRAMFS):
+        return UPDATE_INITRAMFS
+    if commands.find(root, DRACUT):
+        return DRACUT
+    raise RdmaError(
+        "tool_missing",
+        "%s must be built anew, and the node has neither %s nor %s." % (path, UPDATE_INITRAMFS, DRACUT),
+        hint="Install the package that built it.",
+        tool=DRACUT,
+    )
 
 
 def _read(root: Root, image: Image) -> Initramfs:

@@ -26,6 +26,7 @@ from .files import Root
 KIND, NAME = "rdma_netns_mode", "RDMA namespace mode"
 IMAGE_KIND = "initramfs"
 DIRECTORY = "/etc/modprobe.d"
+DRACUT_FILE = "/etc/dracut.conf.d/rdma-k8s.conf"
 MASK = "# %s is taken out of use: the setting of ib_core in it belongs to %s.\n"
 _FILE = re.compile(r"/etc/modprobe\.d/[^/]+\.conf")
 _PATIENCE = 2.0
@@ -175,6 +176,8 @@ def _refuse(changes: Changes, seen: _Seen) -> list[netns.Place]:
             hint="Set ib_core.netns_mode=%s in the kernel arguments of the boot loader."
             % netns.VALUES[wish.mode],
         )
+    for image in seen.stale:
+        initramfs.builder(root, image.image)
     if plan.reboot_required:
         _refuse_third_reboot(changes, seen)
     return overruled
@@ -253,6 +256,10 @@ def _write(changes: Changes, seen: _Seen) -> None:
 
 
 def _rebuild(changes: Changes, seen: _Seen) -> None:
+    """dracut takes modprobe files along only when it builds for this host alone, so ours is named to it (L50)."""
+    own = seen.plan.write_file or seen.sources.own_text is not None
+    if own and any(initramfs.builder(changes.root, image.image) == initramfs.DRACUT for image in seen.stale):
+        changes.file(DRACUT_FILE, 'install_items+=" %s "\n' % seen.wish.path)
     for image in seen.stale:
         changes.live(
             IMAGE_KIND,
@@ -272,7 +279,8 @@ def _rebuilder(root: Root, image: Initramfs, seen: _Seen) -> Any:
                 "initramfs_not_refreshed",
                 "%s was built anew and still gives ib_core %s mode."
                 % (image.image, _mode_in(found) or "no valid"),
-                hint="Let the initramfs take %s along (dracut: install_items, or a hook)." % seen.wish.path,
+                hint="Look at what the program that builds it says, and whether it takes %s along."
+                % seen.wish.path,
                 path=image.image,
             )
 

@@ -157,6 +157,18 @@ def program(root: Root, argv: list[str], _limit: float) -> commands.Completed:
     return commands.Completed("", "", 0)
 
 
+def dracut(root: Root, argv: list[str], _limit: float) -> commands.Completed:
+    """dracut of a node that builds for any host: of the modprobe files it takes what install_items names."""
+    assert argv[:2] == ["dracut", "--force"]
+    top = Path(root.path)
+    files = {image.MODULE % argv[3]: b"x"}
+    for conf in sorted(top.glob("etc/dracut.conf.d/*.conf")):
+        for name in conf.read_text().partition('+="')[2].strip('" \n').split():
+            files[name[1:]] = (top / name[1:]).read_bytes()
+    (top / argv[2][1:]).write_bytes(image.archive(files))
+    return commands.Completed("", "", 0)
+
+
 @pytest.fixture(name="node")
 def node_fixture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     with change_run.directory() as place:
@@ -496,8 +508,33 @@ def test_a_kernel_argument_makes_a_stale_image_harmless(node: Node) -> None:
     assert not node.ensures("exclusive")["changed"]
 
 
+def test_dracut_is_told_to_take_the_file_along(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """L50: an image for any host has no modprobe file of the node. The images of later kernels get it, too."""
+    name = "boot/initramfs-%s.img" % RELEASE
+    monkeypatch.setattr(commands, "run", dracut)
+    node.write(name, "")
+    (node.path / name).write_bytes(image.archive({image.MODULE % RELEASE: b"x"}))
+    before = change_run.contents(node.path)
+    result = node.ensures("exclusive")
+    assert "write /etc/dracut.conf.d/rdma-k8s.conf" in result["actions"]
+    assert node.read("etc/dracut.conf.d/rdma-k8s.conf") == 'install_items+=" /etc/modprobe.d/ib_core.conf "\n'
+    assert (result["initramfs"][0]["mode_before"], result["initramfs"][0]["rebuilt"]) == ("shared", True)
+    assert {answer.outcome for answer in undo.undo(Root(str(node.path)), ["netns_mode"])} == {"restored"}
+    assert change_run.contents(node.path) == before
+
+
+def test_dracut_is_told_of_no_file_that_is_not_there(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default is wanted and an old image holds a file that is gone: building it anew is all."""
+    name = "boot/initramfs-%s.img" % RELEASE
+    monkeypatch.setattr(commands, "run", dracut)
+    node.write(name, "")
+    files = {image.MODULE % RELEASE: b"x", "etc/modprobe.d/old.conf": EXCLUSIVE.encode()}
+    (node.path / name).write_bytes(image.archive(files))
+    assert node.ensures("shared")["actions"] == ["set /" + name]
+
+
 def test_an_image_that_stays_stale_is_an_error(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """dracut takes no option file along unless told; the program's success proves nothing."""
+    """The program's success proves nothing."""
     node.build()
     monkeypatch.setattr(commands, "run", lambda root, argv, limit: commands.Completed("", "", 0))
     result = change_run.failure(netns_mode, mode="exclusive", host_root=str(node.path))
@@ -506,11 +543,11 @@ def test_an_image_that_stays_stale_is_an_error(node: Node, monkeypatch: pytest.M
 
 
 def test_a_missing_program_is_named(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is changed."""
     node.build()
-    monkeypatch.undo()
-    monkeypatch.setattr(rdma_netlink, "_exchange", node.exchange)
-    result = change_run.failure(netns_mode, mode="exclusive", host_root=str(node.path))
-    assert (result["code"], result["details"]["tool"]) == ("tool_missing", "dracut")
+    monkeypatch.setattr(commands, "find", lambda root, name: None)
+    result = node.refused("exclusive")
+    assert (result["code"], "neither update-initramfs nor dracut" in result["msg"]) == ("tool_missing", True)
 
 
 def test_an_image_that_cannot_be_read_stops_before_anything(node: Node) -> None:
