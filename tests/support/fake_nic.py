@@ -131,8 +131,7 @@ class Nics:
             number = 14 if command == 23 else 13
             if refused:
                 return _attribute(number, bytes([256 - refused]))
-            self._set(netdev, command, given)
-            return _attribute(number, b"\0")
+            return _attribute(number, bytes([self._set(netdev, command, given)]))
         held = self.state(netdev)
         if command == 22:
             return _attribute(14, bytes([held["dcbx"]]))
@@ -143,10 +142,14 @@ class Nics:
         )
         return _attribute(13, _attribute(2, pfc) + _attribute(3, table))
 
-    def _set(self, netdev: str, command: int, given: dict[int, bytes]) -> None:
+    def _set(self, netdev: str, command: int, given: dict[int, bytes]) -> int:
+        """Do it as mlx5 does; DCBX goes back to firmware for no flags at all, and never for others without the host."""
         if command == 23:
-            self.change(netdev, dcbx=given[14][0])
-            return
+            flags = given[14][0]
+            if flags and not flags & 1:
+                return 1
+            self.change(netdev, dcbx=flags or self.state(netdev)["dcbx"] & ~1)
+            return 0
         apps = [tuple(entry) for entry in self.state(netdev)["apps"]]
         for number, content in _attributes(given[13]):
             if number == 2:
@@ -164,6 +167,7 @@ class Nics:
                         assert command == 20
                         apps.append((dscp, priority))
                 self.change(netdev, apps=sorted(apps))
+        return 0
 
     def socket(self) -> Any:
         """A class that stands in for the netlink socket."""

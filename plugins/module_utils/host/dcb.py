@@ -20,6 +20,7 @@ from typing import Any, Optional
 from .. import deps
 from ..core import dcb as wire
 from ..core.errors import RdmaError
+from ..core.roce_qos import DCBX_HOST
 from .files import reason_of
 from .rtnetlink import family_socket
 
@@ -125,11 +126,20 @@ def write_dscp(netdev: str, dscp: int, priority: Optional[int]) -> None:
 
 
 def write_dcbx(netdev: str, flags: int) -> None:
-    """Say who negotiates (S62).
+    """Say who negotiates (S62). Drivers of the mlx5 family give it back to firmware for no flags at all only.
 
     :raises RdmaError: as :func:`read`.
     """
-    _check(netdev, _ask(netdev, wire.RTM_SETDCB, wire.SET_DCBX, ("DCBX", flags)).get_attr("DCBX"))
+    result = _set_dcbx(netdev, flags)
+    if result and not flags & DCBX_HOST:
+        result = _set_dcbx(netdev, 0)
+    if result:
+        raise _failed(netdev, "the driver does not take the flags %d of DCBX" % flags)
+
+
+def _set_dcbx(netdev: str, flags: int) -> int:
+    """What the driver answers: 0, or something else when it refuses."""
+    return int(_ask(netdev, wire.RTM_SETDCB, wire.SET_DCBX, ("DCBX", flags)).get_attr("DCBX") or 0)
 
 
 def write(netdev: str, setting: str, value: Any) -> None:
@@ -176,13 +186,8 @@ def _dcbx(netdev: str) -> Optional[int]:
 
 def _set(netdev: str, command: int, content: bytes) -> None:
     answer = _ask(netdev, wire.RTM_SETDCB, command, ("IEEE", content))
-    result = bytes(answer.get_attr("IEEE") or b"\0")
-    _check(netdev, result[0])
-
-
-def _check(netdev: str, result: Optional[int]) -> None:
-    """The result of the driver: the negative error number, cut to eight bits."""
-    if result:
+    result = bytes(answer.get_attr("IEEE") or b"\0")[0]
+    if result:  # the negative error number, cut to eight bits
         number = 256 - result
         raise (
             unsupported(netdev) if number in _UNSUPPORTED else _failed(netdev, reason_of(OSError(number, "")))

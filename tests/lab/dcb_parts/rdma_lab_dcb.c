@@ -5,7 +5,8 @@
  *
  * Gives DCB to NICs whose driver has none, so that the kernel's own DCB netlink and table of applications can be used
  * on a virtual node. Nothing behind it pauses or classifies a packet. What a driver decides is decided here the way
- * mlx5 does: a DSCP value has one priority, so a new entry of the table replaces the former one.
+ * mlx5 does: a DSCP value has one priority, so a new entry of the table replaces the former one, and firmware
+ * negotiates again when DCBX is set to nothing.
  *
  *   nics    interfaces that get DCB
  *   silent  those of them that take every setting and keep none of it
@@ -106,10 +107,10 @@ static u8 lab_set_dcbx(struct net_device *dev, u8 mode)
 {
 	struct lab_nic *nic = lab_find(dev);
 
-	if (!nic || mode & DCB_CAP_DCBX_LLD_MANAGED)
+	if (!nic || mode & DCB_CAP_DCBX_LLD_MANAGED || (mode && !(mode & DCB_CAP_DCBX_HOST)))
 		return 1;
 	if (!nic->forgets)
-		nic->dcbx = mode;
+		nic->dcbx = mode ? mode : nic->dcbx & ~DCB_CAP_DCBX_HOST;
 	return 0;
 }
 

@@ -262,6 +262,8 @@ def test_firmware_that_negotiates_is_named_or_taken_over(nics: Nics) -> None:
     assert nics.state("rdma1")["dcbx"] == 8
     result = good(nics, take_dcbx=True)
     assert (result["actions"], nics.state("rdma1")["dcbx"]) == (["set rdma1 dcbx"], 9)
+    assert {entry.outcome for entry in undo.undo(Root(str(nics.root)))} == {"restored"}
+    assert nics.state("rdma1")["dcbx"] == 8
 
 
 def test_the_next_boot(nics: Nics) -> None:

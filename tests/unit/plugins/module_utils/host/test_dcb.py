@@ -66,6 +66,15 @@ def test_writing(nics: Nics) -> None:
     assert nics.state("rdma1")["pfc"] == 0
 
 
+def test_dcbx_goes_back_to_firmware(nics: Nics) -> None:
+    """S62."""
+    dcb.write("rdma0", "dcbx", 12)
+    assert nics.state("rdma0")["dcbx"] == 8
+    nics.refused = {"rdma0": 1}
+    with pytest.raises(RdmaError, match="the flags 255 of DCBX"):
+        dcb.write("rdma0", "dcbx", 255)
+
+
 def test_a_value_has_one_priority(nics: Nics) -> None:
     """S63: whatever was there, wrong entries go before the right one comes."""
     nics.change("rdma0", apps=[[40, 3], [40, 4]])
