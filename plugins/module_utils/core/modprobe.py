@@ -9,9 +9,12 @@ Private to rdma.k8s: it may change with any release.
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from typing import Optional
+
+_WORD = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,13 @@ def without(text: str, module: str, option: str) -> str:
     kept: list[str] = []
     for line in logical_lines(text):
         own = lines[line.number - 1 : line.number - 1 + line.count]
-        words = _options_of(line, module)
-        others = None if words is None else [word for word in words if _pairs([word])[0][0] != option]
-        if words is None or others is None or len(others) == len(words):
+        rest = _rest_of(line, module)
+        words = [] if rest is None else _raw(rest)
+        others = [word for word in words if _pairs(split(word))[0][0] != option]
+        if len(others) == len(words):
             kept += own
         elif others:
-            kept.append("options %s %s\n" % (module, " ".join(others)))
+            kept.append("options %s %s\n" % (line.text.split(None, 2)[1], " ".join(others)))
     return "".join(kept)
 
 
@@ -112,10 +116,21 @@ def split(text: str) -> list[str]:
 
 def _options_of(line: Line, module: str) -> Optional[list[str]]:
     """The words behind ``options MODULE``; ``None`` for any other line."""
+    rest = _rest_of(line, module)
+    return None if rest is None else split(rest)
+
+
+def _rest_of(line: Line, module: str) -> Optional[str]:
     words = line.text.split(None, 2)
     if len(words) == 3 and words[0] == "options" and words[1].replace("-", "_") == module:
-        return split(words[2])
+        return words[2]
     return None
+
+
+def _raw(text: str) -> list[str]:
+    """The words as they stand there, with their quotes."""
+    words = _WORD.findall(text)
+    return words if [split(word) for word in words] == [[word] for word in split(text)] else text.split()
 
 
 def _pairs(words: list[str]) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from . import modprobe, rdma_text
+from .text import shown
 
 SHARED, EXCLUSIVE = "shared", "exclusive"
 MODES = {0: EXCLUSIVE, 1: SHARED}
@@ -107,7 +108,11 @@ class Sources:
     def of_file(self, path: str, text: str) -> list[Place]:
         """The settings of one file."""
         found = modprobe.in_file(text, MODULE)
-        return [Place(path, setting.value, setting.line) for setting in found if setting.option == OPTION]
+        return [
+            Place(path, shown(setting.value), setting.line)
+            for setting in found
+            if setting.option == OPTION
+        ]
 
     @property
     def in_files(self) -> list[Place]:

@@ -29,3 +29,8 @@ def int32(text: str) -> Optional[int]:
         return None
     value = int(found[1] + found[2])
     return value if -(2**31) <= value < 2**31 else None
+
+
+def shown(text: str) -> str:
+    """The text for a message or a result: what stands for bytes that are no UTF-8 is replaced."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -58,13 +58,14 @@ class Changes:
     def file(self, path: str, content: Optional[str], mode: int = 0o644) -> bool:
         """Give a file exactly this content and mode, or remove it; the owner of an existing file stays.
 
+        :param content: bytes that are no UTF-8 stand in it as :meth:`.edits.FileState.exact` gives them.
         :raises RdmaError: ``file_unreadable``, ``file_not_written``, ``node_busy``; the file is as before then.
         """
         current = edits.read(self.root, path)
         wanted = None
         if content is not None:
             uid, gid = (current.uid, current.gid) if current else (os.geteuid(), os.getegid())
-            wanted = edits.FileState(content.encode("utf-8"), mode, uid, gid)
+            wanted = edits.FileState(content.encode("utf-8", "surrogateescape"), mode, uid, gid)
         if current == wanted:
             edits.remove_left_over(self.root, path)
             return False

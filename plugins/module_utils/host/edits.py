@@ -36,8 +36,12 @@ class FileState:
     gid: int = 0
 
     def text(self) -> str:
-        """The content as text; what is no UTF-8 is replaced."""
+        """The content as text to show; what is no UTF-8 is replaced."""
         return self.content.decode("utf-8", "replace")
+
+    def exact(self) -> str:
+        """The content as text to write again: :meth:`Changes.file` makes the same bytes of it, UTF-8 or not."""
+        return self.content.decode("utf-8", "surrogateescape")
 
     def to_dict(self) -> dict[str, object]:
         """As plain data, without loss."""

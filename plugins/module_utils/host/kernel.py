@@ -11,7 +11,9 @@ import re
 from typing import Optional
 
 from ..core import modprobe
+from ..core.errors import RdmaError
 from ..core.snapshot import HostInfo, ModuleOption
+from . import edits
 from .files import Root
 
 MODULE = "ib_core"
@@ -121,13 +123,41 @@ def _builtin(root: Root, release: str) -> set[str]:
 
 def modprobe_files(root: Root) -> list[tuple[str, str]]:
     """Path and text of the files that kmod reads, in the order in which they count (S20)."""
+    texts = [(path, root.read(path, _LARGE_FILE)) for path in _modprobe_paths(root)]
+    return [(path, text) for path, text in texts if text is not None]
+
+
+def exact_modprobe_files(root: Root) -> list[tuple[str, str]]:
+    """Like :func:`modprobe_files`, for a change: bytes that are no UTF-8 are kept, and nothing is passed over.
+
+    :raises RdmaError: ``file_unreadable``
+    """
+    found = []
+    for path in _modprobe_paths(root):
+        if edits.place_of(root, path) == root.path + os.devnull:  # a mask
+            continue
+        state = edits.read(root, path)
+        if state is not None:
+            found.append((path, state.exact()))
+    for error in root.errors:
+        if error.source in MODPROBE:
+            raise RdmaError(
+                "file_unreadable",
+                "%s cannot be read: %s." % (error.source, error.reason),
+                hint="It is not known what modprobe would read there.",
+                path=error.source,
+            )
+    return found
+
+
+def _modprobe_paths(root: Root) -> list[str]:
+    """kmod passes over names that begin with a dot."""
     files: dict[str, str] = {}
     for directory in MODPROBE:
         for name in root.names(directory) or ():
-            if name.endswith(".conf"):
+            if name.endswith(".conf") and not name.startswith("."):
                 files.setdefault(name, "%s/%s" % (directory, name))
-    texts = [(path, root.read(path, _LARGE_FILE)) for _name, path in sorted(files.items())]
-    return [(path, text) for path, text in texts if text is not None]
+    return [path for _name, path in sorted(files.items())]
 
 
 def command_line(root: Root) -> str:

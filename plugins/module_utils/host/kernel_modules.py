@@ -13,6 +13,7 @@ from typing import Optional
 
 from ..core import kernel_modules as core
 from ..core.errors import RdmaError
+from ..core.text import shown
 from . import commands, kernel
 from .changes import Changes
 from .files import Root, reason_of
@@ -87,7 +88,9 @@ def change(
     """
     root = changes.root
     before = read(root, wanted)
-    lines = core.blocks(kernel.modprobe_files(root), kernel.command_line(root))
+    lines = core.blocks(
+        [(path, shown(text)) for path, text in kernel.exact_modprobe_files(root)], kernel.command_line(root)
+    )
     order = core.to_load(wanted, before, lines, persist)
     for name in order if load else ():
         _load(changes, name)

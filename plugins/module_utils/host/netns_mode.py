@@ -28,7 +28,7 @@ IMAGE_KIND = "initramfs"
 DIRECTORY = "/etc/modprobe.d"
 DRACUT_FILE = "/etc/dracut.conf.d/rdma-k8s.conf"
 MASK = "# %s is taken out of use: the setting of ib_core in it belongs to %s.\n"
-_FILE = re.compile(r"/etc/modprobe\.d/[^/]+\.conf")
+_FILE = re.compile(r"/etc/modprobe\.d/[^/.][^/]*\.conf")
 _PATIENCE = 2.0
 _STEP = 0.05
 _SHOWN = 8
@@ -96,7 +96,7 @@ def enforce(changes: Changes, wish: Wish) -> dict[str, Any]:
         raise RdmaError(
             "modprobe_path",
             "The managed file must be a .conf file in %s, found %s." % (DIRECTORY, wish.path),
-            hint="kmod reads no other files.",
+            hint="kmod reads no other files, and none whose name begins with a dot.",
             path=wish.path,
         )
     if not changes.check_mode and records.is_recorded(changes.root):
@@ -129,7 +129,7 @@ def _look(changes: Changes, wish: Wish) -> _Seen:
             % kernel.PARAMETER,
             hint="Kernel 5.3 or newer knows it; look at what loaded ib_core.",
         )
-    files = [(path, text) for path, text in kernel.modprobe_files(root)]
+    files = kernel.exact_modprobe_files(root)
     sources = netns.Sources(files, kernel.command_line(root), wish.path)
     differs = current.mode not in (None, wish.mode)
     keepers = other_namespaces.keepers(root) if differs else {}

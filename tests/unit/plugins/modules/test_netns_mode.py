@@ -185,6 +185,37 @@ def node_fixture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
 # What it does
 
 
+def test_bytes_of_others_survive(node: Node) -> None:
+    """A vendor's comment in another encoding than UTF-8, in a file that is cleaned and in the managed one."""
+    vendor, own = node.path / OTHER, node.path / OWN
+    vendor.write_bytes(b"# f\xfcr das Ger\xe4t\n" + SHARED.encode())
+    own.write_bytes(b"# \xe4\r\n" + SHARED.encode())
+    node.ensures("exclusive", foreign="clean")
+    assert vendor.read_bytes() == b"# f\xfcr das Ger\xe4t\n"
+    assert own.read_bytes() == b"# \xe4\r\n" + EXCLUSIVE.encode()
+    undo.undo(Root(str(node.path)))
+    assert vendor.read_bytes() == b"# f\xfcr das Ger\xe4t\n" + SHARED.encode()
+
+
+def test_a_value_in_another_encoding_can_be_told(node: Node) -> None:
+    (node.path / OTHER).write_bytes(b"options ib_core netns_mode=\xfc\n")
+    assert "(netns_mode=\ufffd)" in node.refused("exclusive")["msg"]
+
+
+def test_a_name_that_kmod_passes_over_is_neither_taken_nor_an_owner(node: Node) -> None:
+    """S20: the mode of the next boot would not change."""
+    assert node.refused("exclusive", path="/etc/modprobe.d/.x.conf")["code"] == "modprobe_path"
+    node.write("etc/modprobe.d/.old.conf", SHARED)
+    assert node.ensures("exclusive")["foreign"] == []
+
+
+def test_a_modprobe_file_that_cannot_be_read_is_refused(node: Node) -> None:
+    """It may set another mode."""
+    node.write(OTHER, "#" * (4 << 20) + "\n" + SHARED)
+    result = node.refused("exclusive")
+    assert (result["code"], OTHER in result["msg"]) == ("file_unreadable", True)
+
+
 def test_a_live_switch_is_made_and_kept(node: Node) -> None:
     """S12, S13, S19."""
     result = node.ensures("exclusive")

@@ -62,6 +62,11 @@ def test_what_the_command_line_says() -> None:
         (OURS + "options kvm nested=1\n", OURS + "options kvm nested=1\n"),
         ("options ib_core a=1 netns_mode=1 b=2\n", "options ib_core a=1 b=2\n" + OURS),
         ("options ib_core \\\n netns_mode=1\nalias x y\n", "alias x y\n" + OURS),
+        ('options ib_core foo="a  b" netns_mode=1\n', 'options ib_core foo="a  b"\n' + OURS),
+        ("options ib_core \"netns_mode=1\" 'b=c d' e=\\ f\n", "options ib_core 'b=c d' e=\\ f\n" + OURS),
+        ("options ib-core a=1 netns-mode=1\n", "options ib-core a=1\n" + OURS),
+        ("options ib_core a='1 netns_mode=1\n", "options ib_core a='1\n" + OURS),
+        ("# f\udcfcr\noptions ib_core netns_mode=1\n", "# f\udcfcr\n" + OURS),
     ],
 )
 def test_one_line_of_its_own_and_nothing_else_changed(text: str, expected: str) -> None:

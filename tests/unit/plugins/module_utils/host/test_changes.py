@@ -499,3 +499,17 @@ def test_a_value_that_the_kernel_does_not_take(host: Path) -> None:
         changes.write_value(Root(str(host)), "/etc/value", "1")
     assert caught.value.code == "value_not_written"
     assert "'1'" in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_written_as_they_were_read(host: Path) -> None:
+    (host / CONF[1:]).write_bytes(b"# \xfc\xff\n")
+
+    def act(made: Changes) -> None:
+        state = edits.read(made.root, CONF)
+        assert state is not None
+        made.file(CONF, state.exact() + TEXT)
+
+    result = change(host, act)
+    assert (host / CONF[1:]).read_bytes() == b"# \xfc\xff\n" + TEXT.encode()
+    json.dumps(result).encode("utf-8")
+    assert result["diff"][0]["before"] == "# \ufffd\ufffd\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.host import kernel
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
 
@@ -114,3 +115,34 @@ def test_this_machine_tells_its_own_names() -> None:
     assert found.boot_id
     assert found.boot_time is not None
     assert found.boot_time > 1500000000
+
+
+def test_a_file_whose_name_begins_with_a_dot_is_none(tmp_path: Path) -> None:
+    """kmod passes over it (S20)."""
+    put(tmp_path, "etc/modprobe.d/.old.conf", "options ib_core netns_mode=0")
+    put(tmp_path, "etc/modprobe.d/.conf", "options ib_core netns_mode=0")
+    assert options(tmp_path) == []
+    assert kernel.exact_modprobe_files(Root(str(tmp_path))) == []
+
+
+def test_for_a_change_every_byte_counts_and_a_mask_hides(tmp_path: Path) -> None:
+    (tmp_path / "etc/modprobe.d").mkdir(parents=True)
+    (tmp_path / "etc/modprobe.d/a.conf").write_bytes(b"# f\xfcr\n")
+    put(tmp_path, "usr/lib/modprobe.d/b.conf", "options ib_core netns_mode=0")
+    (tmp_path / "etc/modprobe.d/b.conf").symlink_to("/dev/null")
+    (tmp_path / "etc/modprobe.d/c.conf").symlink_to("/nowhere.conf")
+    assert kernel.exact_modprobe_files(Root(str(tmp_path))) == [("/etc/modprobe.d/a.conf", "# f\udcfcr\n")]
+
+
+@pytest.mark.parametrize("kind", ["large", "directory", "name"])
+def test_for_a_change_what_cannot_be_read_is_no_silence(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "etc/modprobe.d").mkdir(parents=True)
+    if kind == "large":
+        (tmp_path / "etc/modprobe.d/a.conf").write_text("#" * (4 << 20) + "\noptions ib_core netns_mode=0\n")
+    elif kind == "directory":
+        (tmp_path / "etc/modprobe.d/a.conf").mkdir()
+    else:
+        (tmp_path / "etc/modprobe.d/a\n.conf").write_text("x")
+    with pytest.raises(RdmaError) as caught:
+        kernel.exact_modprobe_files(Root(str(tmp_path)))
+    assert caught.value.code == "file_unreadable"
