@@ -45,7 +45,9 @@ options:
     type: bool
     default: true
   file:
-    description: Name of the file in C(/etc/modules-load.d), without C(.conf). Several lists need several names.
+    description:
+      - Name of the file in C(/etc/modules-load.d), without C(.conf). Several lists need several names.
+      - A file that this module did not write is neither replaced nor removed; the task fails with C(file_foreign).
     type: str
     default: rdma-k8s
   verify:
@@ -146,7 +148,7 @@ def main() -> None:
         root = changes.root
         if given["state"] == "absent":
             before = host.read(root, names)
-            changes.file(path, None)
+            host.forget(changes, path)
             effects = []
         else:
             core.require_some(names)

@@ -139,6 +139,23 @@ def path_of(name: str) -> str:
     return "%s/%s.conf" % (LOAD_DIRECTORY, name)
 
 
+def require_own_file(path: str, text: Optional[str], is_link: bool) -> None:
+    """Refuse a file that this module did not write: the whole of it would be replaced, or gone.
+
+    :param text: what the file holds; ``None``: there is none.
+    :param is_link: whether the name stands for a file elsewhere, which is never one of ours.
+    :raises RdmaError: ``file_foreign``
+    """
+    if is_link or not (text is None or text.startswith(_HEADER)):
+        raise RdmaError(
+            "file_foreign",
+            "%s %s; it is neither replaced nor removed."
+            % (path, "is a link, and no file of this module" if is_link else "was written by somebody else"),
+            hint="Give file another name; modules that both files name are loaded once.",
+            path=path,
+        )
+
+
 def file_of(names: Iterable[str]) -> str:
     """The whole content of our file: one module on each line."""
     return _HEADER + "".join(["%s\n" % name for name in names])

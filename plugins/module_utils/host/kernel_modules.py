@@ -14,7 +14,7 @@ from typing import Optional
 from ..core import kernel_modules as core
 from ..core.errors import RdmaError
 from ..core.text import shown
-from . import commands, kernel
+from . import commands, edits, kernel
 from .changes import Changes
 from .files import Root, reason_of
 
@@ -83,10 +83,12 @@ def change(
     """Load modules and name them in the file ``path``. All of them are judged before the first is loaded.
 
     :returns: what the kernel had before.
-    :raises RdmaError: those of :func:`.core.kernel_modules.to_load`, ``command_failed``, ``tool_missing``,
-        ``kernel_module_not_loaded`` and those of :class:`Changes`.
+    :raises RdmaError: those of :func:`.core.kernel_modules.to_load`, ``file_foreign``, ``command_failed``,
+        ``tool_missing``, ``kernel_module_not_loaded`` and those of :class:`Changes`.
     """
     root = changes.root
+    if persist:
+        _require_own_file(root, path)
     before = read(root, wanted)
     lines = core.blocks(
         [(path, shown(text)) for path, text in kernel.exact_modprobe_files(root)], kernel.command_line(root)
@@ -97,6 +99,22 @@ def change(
     if persist:
         changes.file(path, core.file_of(wanted))
     return before
+
+
+def forget(changes: Changes, path: str) -> None:
+    """Remove the file ``path``. Nothing is unloaded.
+
+    :raises RdmaError: ``file_foreign`` and those of :class:`Changes`.
+    """
+    _require_own_file(changes.root, path)
+    changes.file(path, None)
+
+
+def _require_own_file(root: Root, path: str) -> None:
+    directory, name = os.path.split(path)
+    is_link = os.path.islink(os.path.join(edits.place_of(root, directory), name))
+    state = None if is_link else edits.read(root, path)
+    core.require_own_file(path, None if state is None else state.text(), is_link)
 
 
 def _load(changes: Changes, name: str) -> None:

@@ -145,6 +145,30 @@ def test_absent_removes_the_file_and_unloads_nothing(tree: Path, kmod: Kmod) -> 
     assert not good(tree, state="absent")["changed"]
 
 
+@pytest.mark.parametrize("state", ["present", "absent"])
+@pytest.mark.parametrize("kind", ["file", "link", "link to ours", "dangling", "mask"])
+def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(
+    tree: Path, kmod: Kmod, state: str, kind: str
+) -> None:
+    """Kubernetes' own list, and /etc/modules, to which a name links on Debian."""
+    place = tree / "etc/modules-load.d/k8s.conf"
+    if kind == "file":
+        place.write_bytes(b"overlay\nbr_netfilter # \xfc\n")
+    elif kind == "link":
+        (tree / "etc/modules").write_text("loop\n")
+        place.symlink_to("../modules")
+    elif kind == "link to ours":
+        good(tree, "ib_core")
+        place.symlink_to("rdma-k8s.conf")
+    else:
+        place.symlink_to("/dev/null" if kind == "mask" else "../modules")
+    result = refused(tree, "ib_core", file="k8s", state=state)
+    assert (result["code"], "/etc/modules-load.d/k8s.conf" in result["msg"]) == ("file_foreign", True)
+    assert result["changed"] is False
+    good(tree, "ib_core", file="k8s", persist=False)
+    assert good(tree, "ib_core")["changed"] == (kind != "link to ours")
+
+
 @pytest.mark.parametrize(
     ("names", "options", "code", "part"),
     [
@@ -270,12 +294,12 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and capabiliti
 def test_on_a_full_or_read_only_disk_the_old_file_stays(
     tree: Path, mount: list[str], read_only: bool
 ) -> None:
-    (tree / FILE).write_text("old\n")
+    (tree / FILE).write_text(HEADER + "old\n")
     options = {"host_root": str(tree), "modules": ["ib_core"]}
     place = (tree / FILE).parent
     result = change_run.mounted("kernel_modules", options, place, mount, read_only)
     assert (result["failed"], result["code"]) == (True, "file_not_written")
-    assert result["after"] == {"other.conf": "loop\n", "rdma-k8s.conf": "old\n"}
+    assert result["after"] == {"other.conf": "loop\n", "rdma-k8s.conf": HEADER + "old\n"}
 
 
 @needs_root
