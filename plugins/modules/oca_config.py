@@ -40,7 +40,7 @@ options:
     description: The RDMA network, an IPv4 prefix with its host bits cleared.
     type: str
   nics:
-    description: How many RDMA NICs of a node the network must hold.
+    description: How many RDMA NICs of a node the network must hold, 1 to 16.
     type: int
     default: 16
   primary_subnet:
@@ -58,7 +58,7 @@ options:
   replace_unusable:
     description:
       - Whether a C(rdma_network.json) that cannot be understood is replaced by a new one with the network settings
-        alone. The former one is kept.
+        alone, also one that is no UTF-8. The former one is kept.
     type: bool
     default: false
   driver_started_at:

@@ -47,9 +47,17 @@ def surroundings(
     :param networks: lists of prefixes by label: pods, services, peers.
     :param child_range: of the pods' children; empty: not known.
     :param count: RDMA NICs that the network must hold.
-    :raises RdmaError: ``primary_subnet_unknown``, ``network_malformed``, ``route_list_unknown`` and those of
-        :func:`.child_range.validate`.
+    :raises RdmaError: ``nic_count``, ``primary_subnet_unknown``, ``network_malformed``, ``route_list_unknown`` and those
+        of :func:`.child_range.validate`.
     """
+    if not 1 <= count <= MAX_NICS:
+        raise RdmaError(
+            "nic_count",
+            "The RDMA network cannot be planned for %d RDMA NICs of a node, expected 1 to %d."
+            % (count, MAX_NICS),
+            hint="The profile serves at most %d NICs of a node." % MAX_NICS,
+            nics=count,
+        )
     vnics = snapshot.imds.vnics if snapshot.imds is not None else None
     subnet = oca_network.primary_subnet(primary_subnet, vnics)
     if snapshot.routes is None:
@@ -85,17 +93,16 @@ def set_network(changes: Changes, network: Prefix, replace_unusable: bool = Fals
     """
     make_directory(changes)
     current = edits.read(changes.root, oca.NETWORK)
-    text = None if current is None else _decoded(current.content)
     try:
-        wanted = oca_file.with_network(text, network)
+        wanted = oca_file.with_network(None if current is None else _decoded(current.content), network)
     except RdmaError:
         if not replace_unusable:
             raise
         wanted = oca_file.new_file(network)
     differs = current is None or current.content != wanted.encode()
     if current is not None and differs:
-        changes.file(PREVIOUS, current.text())
-    changes.file(oca.NETWORK, wanted)
+        _keep(changes, current)
+    changes.file(oca.NETWORK, wanted, current.mode if current is not None else 0o644)
     return differs
 
 
@@ -103,8 +110,12 @@ def remove(changes: Changes) -> bool:
     """Remove ``rdma_network.json``; what it was is kept beside it. Answers whether there was one."""
     current = edits.read(changes.root, oca.NETWORK)
     if current is not None:
-        changes.file(PREVIOUS, current.text())
+        _keep(changes, current)
     return changes.file(oca.NETWORK, None)
+
+
+def _keep(changes: Changes, current: edits.FileState) -> None:
+    changes.file(PREVIOUS, current.exact(), current.mode)
 
 
 def previous(changes: Changes) -> str:

@@ -138,7 +138,19 @@ def parse_networks(given: Mapping[str, Iterable[str]]) -> list[LabelledNetwork]:
 
     :raises RdmaError: ``network_malformed``
     """
-    return [_labelled(label, text) for label, texts in given.items() for text in texts]
+    return [_labelled(label, text) for label, texts in given.items() for text in _listed(label, texts)]
+
+
+def _listed(label: str, texts: Any) -> Iterable[str]:
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise RdmaError(
+            "network_malformed",
+            "%s: %s is not a list of prefixes." % (label, quoted(texts)),
+            hint="Write a list also of one network: [10.244.0.0/16].",
+            label=label,
+            value=texts,
+        )
+    return texts
 
 
 def _labelled(label: str, text: str) -> LabelledNetwork:

@@ -109,6 +109,43 @@ def test_undo_restores_the_file_of_before_the_first_change(tree: Path) -> None:
     assert change_run.contents(tree) == before
 
 
+def test_the_mode_of_the_file_stays_and_its_copy_has_it_too(tree: Path) -> None:
+    """Who could not read the file cannot read its copy."""
+    (tree / FILE).chmod(0o640)
+    good(tree, rdma_network=WANTED)
+    assert [oct((tree / name).stat().st_mode)[-3:] for name in (FILE, KEPT)] == ["640", "640"]
+    assert not good(tree, rdma_network=WANTED)["changed"]
+    (tree / KEPT).unlink()
+    good(tree, state="absent")
+    assert oct((tree / KEPT).stat().st_mode)[-3:] == "640"
+
+
+def test_a_file_in_another_encoding_is_replaced_when_asked_and_kept_byte_for_byte(tree: Path) -> None:
+    old = TEXT.encode().replace(b"version", b"versi\xf3n")
+    (tree / FILE).write_bytes(old)
+    result = refused(tree, rdma_network=WANTED)
+    assert (result["code"], "is not UTF-8" in result["msg"]) == ("oca_json_malformed", True)
+    good(tree, rdma_network=WANTED, replace_unusable=True)
+    assert str(oca.parse_network((tree / FILE).read_text())) == WANTED
+    assert (tree / KEPT).read_bytes() == old
+    undo.undo(Root(str(tree)))
+    assert (tree / FILE).read_bytes() == old
+
+
+@pytest.mark.parametrize("nics", [0, -5, 17])
+def test_a_node_has_1_to_16_rdma_nics(tree: Path, nics: int) -> None:
+    """F18: of none, any network would be large enough."""
+    result = refused(tree, rdma_network="10.160.0.0/15", nics=nics)
+    assert (result["code"], "expected 1 to 16" in result["msg"]) == ("nic_count", True)
+
+
+@pytest.mark.parametrize("given", ["10.240.0.0/12", None, 7])
+def test_networks_are_lists(tree: Path, given: Any) -> None:
+    result = refused(tree, rdma_network=WANTED, networks={"pods": given})
+    assert result["code"] == "network_malformed"
+    assert "pods: %r is not a list of prefixes." % given in result["msg"]
+
+
 def test_a_node_without_a_file_gets_one_and_a_directory_like_directoryorcreate(tree: Path) -> None:
     """F54: 0755, owned by who makes it."""
     for name in os.listdir(tree / PLACE):
