@@ -45,13 +45,18 @@ sanity: venv ## run the sanity tests of ansible-test
 integration: venv ## run the integration targets of ansible-test
 	@$(GATES) integration
 
-lab-up: ## start the virtual nodes of the lab
+lab-up: ## start the virtual nodes of the lab; CLUSTER=1 makes a Kubernetes cluster of them
 	$(call need,tests/lab/__main__.py)
+ifeq ($(CLUSTER),1)
+	@$(PYTHON) tests/lab cluster up
+else
 	@$(PYTHON) tests/lab up
 	@$(PYTHON) tests/lab wait
+endif
 
-lab-down: ## end the virtual nodes of the lab
+lab-down: ## end the virtual nodes of the lab, and their cluster
 	$(call need,tests/lab/__main__.py)
+	@$(PYTHON) tests/lab cluster down
 	@$(PYTHON) tests/lab down
 
 e2e: venv ## run the molecule scenarios; they start and end their own nodes

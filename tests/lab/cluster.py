@@ -356,6 +356,19 @@ class Cluster:
         """Run Helm for this cluster and return what it prints."""
         return self._run(str(self.programs.path("helm")), f"--kubeconfig={self.kubeconfig}", *words)
 
+    def install_dranet(self, *values: str) -> str:
+        """Install the driver from its own chart, with more ``--set`` values if need be; the driver's version."""
+        image = kubenode.DRANET_IMAGE
+        settings = [
+            f"image.repository={image}",
+            f"image.tag={self.programs.dranet}",
+            "image.pullPolicy=Never",
+        ]
+        words = [word for value in (*settings, *values) for word in ("--set", value)]
+        chart = str(self.programs.chart)
+        self.helm("upgrade", "--install", "dranet", chart, "--namespace", "kube-system", *words)
+        return self.programs.dranet
+
     def apply(self, *objects: dict) -> None:
         """Create objects or bring them up to date."""
         document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}

@@ -55,6 +55,8 @@ def add_parser(commands, named: argparse.ArgumentParser, started: argparse.Argum
     below.add_parser("down", parents=[named], help="end a cluster and its virtual nodes")
     status = below.add_parser("status", parents=[named], help="what runs")
     status.add_argument("--json", action="store_true", help="for programs")
+    dranet = below.add_parser("dranet", parents=[named], help="install DRANET on the virtual nodes")
+    dranet.add_argument("values", nargs="*", metavar="KEY=VALUE", help="values of its chart")
     for program in ("kubectl", "helm"):
         tool = below.add_parser(program, parents=[named], help=f"{program} for the cluster")
         tool.add_argument("words", nargs=argparse.REMAINDER, metavar="ARGUMENT")
@@ -83,6 +85,8 @@ def run(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:
         _down(cluster)
     elif options.action == "status":
         _status(cluster, options)
+    elif options.action == "dranet":
+        print(f"DRANET {cluster.install_dranet(*options.values)} installed in kube-system")
     elif options.action == "fault":
         _fault(cluster, options)
     else:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections.abc
 import json
-import pathlib
 import time
 import uuid
 
@@ -481,7 +480,7 @@ class Nodes:
 
     def dranet(self) -> str:
         """The driver's own chart, as it is, by Helm."""
-        version = install_dranet(self.cluster)
+        version = self.cluster.install_dranet()
 
         def ready() -> bool:
             status = self.cluster.object("daemonset", "dranet", "-n", "kube-system")["status"]
@@ -559,20 +558,6 @@ class Nodes:
         ended = self.cluster.down()
         need(not self.nodes.alive() and not self.cluster.alive(), "something still runs")
         return f"{len(ended)} processes and 2 nodes ended"
-
-
-def install_dranet(cluster: Cluster, *values: str) -> str:
-    """Install the driver's own chart on the cluster; the version."""
-    programs = cluster.programs
-    settings = [
-        f"image.repository={kubenode.DRANET_IMAGE}",
-        f"image.tag={programs.dranet}",
-        "image.pullPolicy=Never",
-    ]
-    words = [word for value in (*settings, *values) for word in ("--set", value)]
-    chart: pathlib.Path = programs.chart
-    cluster.helm("upgrade", "--install", "dranet", str(chart), "--namespace", "kube-system", *words)
-    return programs.dranet
 
 
 def run_test(cache: Cache, progress: Progress, only: str | None) -> int:
