@@ -106,7 +106,9 @@ boot_mode:
   type: str
   sample: shared
 boot_mode_before:
-  description: The mode that the next boot would have brought before this task.
+  description:
+    - The mode that the next boot would have brought before this task, with the initramfs of each kernel looked into.
+    - None also when it depends on the kernel that is booted.
   returned: success
   type: str
   sample: exclusive

@@ -18,6 +18,8 @@ description:
   - One object that cannot be restored does not stop the others; the module fails after it has done the rest.
   - What is restored has no record any more, so that a second run changes nothing.
   - Where a file of a unit of systemd was restored, systemd reads its units again. Nothing is restarted.
+  - Where a file for modprobe was restored, each initramfs that took it along is built anew, also one of a kernel that
+    was installed since.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
   - rdma.k8s.attributes.libraries

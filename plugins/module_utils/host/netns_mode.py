@@ -69,6 +69,18 @@ class _Seen:
             return []
         return [image for image in self.images if image.has_module and _mode_in(image) != self.wish.mode]
 
+    @property
+    def boot_mode_before(self) -> Optional[str]:
+        """The mode of the next boot before this run; ``None`` also when it depends on the kernel that is booted.
+
+        Where an image loads ``ib_core``, the files in it count, not those of the node (S21).
+        """
+        if self.sources.arguments or not self.images:
+            return self.plan.boot_mode_before
+        outside = netns.mode_of_places(self.sources.in_files)
+        modes = {_mode_in(image) if image.has_module else outside for image in self.images}
+        return modes.pop() if len(modes) == 1 else None
+
 
 def running(root: Root) -> netns.Reading:
     """The running mode; without ``ib_core`` there is none, and asking would load it."""
@@ -366,6 +378,33 @@ def write_image(root: Root, path: str, value: Optional[str]) -> None:
     initramfs.rebuild(root, path)
 
 
+def left_images(
+    root: Root, restored: dict[str, Optional[str]]
+) -> list[tuple[str, Optional[str], Optional[str]]]:
+    """Images that give the mode of our files and will have to give another: path, mode to give, mode that they give.
+
+    Such an image was built while our files were there, by whoever installed its kernel (S21, S27).
+
+    :param restored: text of the modprobe files that are restored by path; ``None``: removed.
+    :raises RdmaError: ``file_unreadable``, ``initramfs_unreadable``
+    """
+    files = dict(kernel.exact_modprobe_files(root))
+    now, then = _mode_of_files(files), _mode_of_files({**files, **restored})
+    if now == then:
+        return []
+    images = initramfs.inspect(root, False, [])
+    return [(each.image, then, now) for each in images if each.has_module and _mode_in(each) == now]
+
+
+def _mode_of_files(files: dict[str, Optional[str]]) -> Optional[str]:
+    texts = [(path, text) for path, text in sorted(files.items(), key=_by_name) if text is not None]
+    return netns.mode_of_places(netns.Sources(texts).in_files)
+
+
+def _by_name(entry: tuple[str, Any]) -> str:
+    return entry[0].rpartition("/")[2]
+
+
 # Words
 
 
@@ -379,7 +418,7 @@ def _result(seen: _Seen, switched: bool, reason: str, overruled: list[netns.Plac
         "running_mode": wish.mode if switched else seen.current.mode,
         "running_mode_before": seen.current.mode,
         "boot_mode": plan.boot_mode_after if overruled else wish.mode,
-        "boot_mode_before": plan.boot_mode_before,
+        "boot_mode_before": seen.boot_mode_before,
         "reboot_required": bool(reason),
         "reboot_reason": reason,
         "namespaces": list(seen.keepers.values())[:_SHOWN],

@@ -47,8 +47,8 @@ def surroundings(
     :param networks: lists of prefixes by label: pods, services, peers.
     :param child_range: of the pods' children; empty: not known.
     :param count: RDMA NICs that the network must hold.
-    :raises RdmaError: ``nic_count``, ``primary_subnet_unknown``, ``network_malformed``, ``route_list_unknown`` and those
-        of :func:`.child_range.validate`.
+    :raises RdmaError: ``nic_count``, ``primary_subnet_unknown``, ``network_malformed``, ``route_list_unknown`` and
+        those of :func:`.child_range.validate`.
     """
     if not 1 <= count <= MAX_NICS:
         raise RdmaError(

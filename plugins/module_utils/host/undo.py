@@ -116,6 +116,7 @@ SETTINGS: dict[str, Setting] = {
 }
 """Each kind of record. A kind is part of what lies on the nodes: never removed, never given another meaning."""
 
+_MODPROBE = netns_mode.DIRECTORY + "/"
 _GONE = frozenset({"nic_vanished", "netdev_missing", "value_missing"})
 """Codes of reads that say that the object is not there. Its record stays, for the day when it is back."""
 
@@ -141,9 +142,9 @@ def undo(root: Root, owners: Optional[Iterable[str]] = None, check_mode: bool = 
 def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undone]:
     done = []
     leaving: set[str] = set()
-    for record in sorted(store.records(root), key=_order):
-        if wanted is not None and record.owner not in wanted:
-            continue
+    ours = [record for record in store.records(root) if wanted is None or record.owner in wanted]
+    images, failed = _images(root, ours, check_mode)
+    for record in sorted([*ours, *images], key=_order):
         try:
             answer = _restore(root, record, check_mode, frozenset(leaving))
         except RdmaError as error:
@@ -152,7 +153,48 @@ def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undo
             done.append(answer)
             if answer.outcome == "restored" and not record.before and record.kind in ("file", "directory"):
                 leaving.add(record.name)
-    return done
+    return [*done, *failed]
+
+
+def _images(
+    root: Root, ours: list[store.Record], check_mode: bool
+) -> tuple[list[store.Record], list[Undone]]:
+    """Records for the images that somebody built while our modprobe file was there, and so took it along (S21, S27).
+
+    They are on the disk before a file is restored, so that the next run makes good what a killed one left.
+    """
+    restored: dict[str, Optional[str]] = {}
+    owner = at = ""
+    for record in ours:
+        if record.kind == "file" and record.name.startswith(_MODPROBE) and _is_going_back(root, record):
+            state = edits.state_of(record.before)
+            restored[record.name] = None if state is None else state.exact()
+            owner, at = record.owner, record.at
+    if not restored:
+        return [], []
+    try:
+        left = netns_mode.left_images(root, restored)
+    except RdmaError as error:
+        place = str(error.details.get("path", "/boot"))
+        unknown = store.Record(owner, netns_mode.IMAGE_KIND, place, None, None, 0, at)
+        return [], [Undone(unknown, "failed", str(error))]
+    known = {record.name for record in ours if record.kind == netns_mode.IMAGE_KIND}
+    found = []
+    for path, before, after in left:
+        if path not in known:
+            found.append(store.Record(owner, netns_mode.IMAGE_KIND, path, before, after, 0, at))
+            if not check_mode:
+                store.remember(root, owner, netns_mode.IMAGE_KIND, path, before, after)
+    return found, []
+
+
+def _is_going_back(root: Root, record: store.Record) -> bool:
+    try:
+        edits.state_of(record.before)
+        answer = _restore(root, record, True, frozenset())
+    except RdmaError:  # told when its turn comes
+        return False
+    return answer is not None and answer.outcome == "restored"
 
 
 def _order(record: store.Record) -> tuple[bool, int]:

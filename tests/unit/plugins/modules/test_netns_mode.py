@@ -738,6 +738,96 @@ def test_undo_restores_file_image_and_running_mode(node: Node) -> None:
     assert change_run.contents(node.path) == before
 
 
+LATER = "6.9.0-1"
+
+
+def installed(node: Node, release: str = LATER) -> Path:
+    """A kernel that is installed now: its image takes along what is in the node's files."""
+    node.write("lib/modules/%s/modules.builtin" % release, "")
+    node.build(release)
+    return node.path / ("boot/initrd.img-" + release)
+
+
+def mode_of(node: Node, release: str) -> Optional[str]:
+    return host_mode.read_image(Root(str(node.path)), "/boot/initrd.img-" + release)
+
+
+def test_undo_reaches_the_image_of_a_kernel_that_was_installed_since(node: Node) -> None:
+    """S21, S27: nothing on the node would say why the next boot is exclusive. Foreseen as it is done."""
+    node.build()
+    node.ensures("exclusive")
+    installed(node)
+    unrelated = node.path / "boot/initrd.img-6.5.0-1"
+    node.write("lib/modules/6.5.0-1/modules.builtin", "")
+    unrelated.write_bytes(image.archive({"usr/bin/sh": b"x"}))
+    files = change_run.contents(node.path)
+    foreseen = undo.undo(Root(str(node.path)), ["netns_mode"], check_mode=True)
+    assert change_run.contents(node.path) == files
+    answers = undo.undo(Root(str(node.path)), ["netns_mode"])
+    told = [(answer.record.kind, answer.record.name, answer.outcome, answer.reason) for answer in foreseen]
+    assert told == [(each.record.kind, each.record.name, each.outcome, each.reason) for each in answers]
+    assert ("initramfs", "/boot/initrd.img-" + LATER, "restored", "") in told
+    assert (mode_of(node, LATER), mode_of(node, RELEASE), node.read(OWN)) == ("shared", "shared", None)
+    assert undo.undo(Root(str(node.path))) == []
+
+
+def test_an_image_that_an_undo_could_not_build_is_built_by_the_next(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.ensures("exclusive")
+    installed(node)
+
+    def broken(root: Root, argv: list[str], _limit: float) -> commands.Completed:
+        raise RdmaError("command_failed", "%s failed: no space left on device" % argv[0])
+
+    monkeypatch.setattr(commands, "run", broken)
+    answers = {answer.record.kind: answer.outcome for answer in undo.undo(Root(str(node.path)))}
+    assert (answers["file"], answers["initramfs"], node.read(OWN)) == ("restored", "failed", None)
+    monkeypatch.setattr(commands, "run", program)
+    assert [answer.outcome for answer in undo.undo(Root(str(node.path)))] == ["restored"]
+    assert mode_of(node, LATER) == "shared"
+
+
+def test_an_undo_that_cannot_read_the_images_says_so(node: Node) -> None:
+    node.ensures("exclusive")
+    node.write(IMAGE, "no archive")
+    answers = {answer.record.kind: answer for answer in undo.undo(Root(str(node.path)))}
+    assert (answers["file"].outcome, answers["initramfs"].outcome) == ("restored", "failed")
+    assert "/" + IMAGE in answers["initramfs"].reason
+
+
+def test_undo_leaves_an_image_that_never_had_our_mode(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.write(OWN, EXCLUSIVE)
+    node.run("exclusive")
+    node.ensures("shared")
+    built = []
+    monkeypatch.setattr(commands, "run", lambda _root, argv, _limit: built.append(argv))
+    place = installed(node)
+    place.write_bytes(
+        image.archive(
+            {
+                image.MODULE % LATER: b"x",
+                "etc/modprobe.d/.old.conf": SHARED.encode(),
+                "etc/modprobe.d/a.conf": EXCLUSIVE.encode(),
+            }
+        )
+    )
+    assert {answer.outcome for answer in undo.undo(Root(str(node.path)))} == {"restored"}
+    assert built == []
+
+
+def test_the_mode_of_the_next_boot_is_that_of_the_images(node: Node) -> None:
+    """S21: what an image holds counts, not the file beside it; with several kernels it depends on which one boots."""
+    node.write(OWN, EXCLUSIVE)
+    node.build()
+    node.write(OWN, SHARED)
+    assert node.good("shared", check=True)["boot_mode_before"] == "exclusive"
+    installed(node)
+    assert node.good("shared", check=True)["boot_mode_before"] is None
+    node.write("proc/cmdline", "ib_core.netns_mode=1\n")
+    assert node.good("shared", check=True)["boot_mode_before"] == "shared"
+
+
 def test_undo_tells_when_the_running_mode_cannot_go_back(node: Node) -> None:
     """Pods have started since: the file goes back at once, the running mode with the next boot."""
     node.ensures("exclusive")
