@@ -44,6 +44,9 @@ case " $* " in
 *" update "*) exit 0 ;;
 esac
 [ -x "@/packages/$last" ] || { echo "E: Unable to locate package $last" >&2; exit 100; }
+case $1 in
+-s) printf 'Inst lib%s (1)\\nInst %s (1)\\n' "$last" "$last"; exit 0 ;;
+esac
 "@/packages/$last" && printf '%s\\nlib%s\\n' "$last" "$last" >>@/installed
 """
 DPKG_QUERY = """#!/bin/sh
@@ -194,6 +197,7 @@ def test_from_packages_and_back(node: Node, fakes: Path) -> None:
     assert "libpython3-pyroute2 python3-pyroute2" in foreseen_absent.text
     assert (fakes / "installed").read_text() == "base-files\n"
     assert (fakes / "asked").read_text().splitlines() == [
+        "-s -y --no-install-recommends install python3-pyroute2",
         "-y --no-install-recommends -o DPkg::Lock::Timeout=60 install python3-pyroute2",
         "dpkg --purge libpython3-pyroute2 python3-pyroute2",
     ]
@@ -270,7 +274,8 @@ def test_packages_that_others_need_are_named_and_stay(node: Node, fakes: Path) -
 def test_packages_of_a_killed_run_are_known(node: Node, fakes: Path) -> None:
     """The list from before the packages came is on the disk; the next run compares."""
     (fakes / "installed").write_text("base-files\npython3-pyroute2\n")
-    start = "mkdir -p /var/lib/rdma-k8s/bootstrap && echo base-files >/var/lib/rdma-k8s/bootstrap/before"
+    start = "cd /var/lib && mkdir -p rdma-k8s/bootstrap && echo base-files >rdma-k8s/bootstrap/before"
+    start += " && echo python3-pyroute2 >rdma-k8s/bootstrap/planned"
     _made, done, left = node.run(["sh", "-c", start], node.command(state="absent"), STORE)
     assert recap(done) == (1, 0)
     assert left.text == ""
