@@ -192,9 +192,9 @@ def _pairs(members: Sequence[End], mode: str) -> list[Pair]:
     for at, source in enumerate(members):
         for step in steps:
             target = members[(at + step) % count]
-            if target.node != source.node:
-                found[(source.node, target.node)] = Pair(source, target)
-                found[(target.node, source.node)] = Pair(target, source)
+            for one, other in ((source, target), (target, source)):
+                if one.node != other.node:
+                    found[(one.node, other.node)] = Pair(one, other)
     return list(found.values())
 
 
