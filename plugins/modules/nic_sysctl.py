@@ -17,12 +17,15 @@ description:
   - The kernel takes the larger one of the settings of C(all) and of the interface. Where that makes a wanted setting
     void, the module says so and changes nothing.
   - What the Oracle Cloud Agent sets itself is left to it and named in RV(left_to_agent).
+  - At least one of the five settings is needed.
   - It needs no library on the node.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
 options:
   nics:
-    description: Names of interfaces. The list must be the whole one for the node.
+    description:
+      - Names of interfaces. The list must be the whole one for the node, and it must not be empty.
+      - The NIC of the default route is refused, also as a part of a bond, a bridge or below a VLAN.
     type: list
     elements: str
     required: true
@@ -127,6 +130,7 @@ def main() -> None:
             "persist": {"type": "bool", "default": True},
             "host_root": {"type": "path", "default": "/"},
         },
+        required_one_of=[sorted(nic_sysctl.VALUES)],
         supports_check_mode=True,
     )
     given = module.params

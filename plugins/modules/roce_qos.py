@@ -18,8 +18,8 @@ description:
   - Everything is read again afterwards. A driver that takes a setting without an error and does not have it is a
     failure.
   - The kernel is asked by DCB netlink. Where a driver needs the vendor's C(mlnx_qos), that is used.
-  - Ports with the link layer InfiniBand are refused, and so is an interface whose driver has no DCB. Both happen before
-    anything is changed. A virtual function without DCB of its own gets the rest.
+  - Ports with the link layer InfiniBand are refused, and so are an interface whose driver has no DCB and the NIC of the
+    default route. All that happens before anything is changed. A virtual function without DCB of its own gets the rest.
   - The settings are lost at a boot. With O(persist) a unit of systemd sets them again, once.
   - The switches are not looked at. They need the same priorities with PFC and ECN, or nothing here helps.
 extends_documentation_fragment:
@@ -59,7 +59,7 @@ options:
   take_dcbx:
     description:
       - Whether the host takes DCBX over from firmware that negotiates with the switch and can override what is set
-        here. Without it such a port is a warning.
+        here. Without it such a port is a warning. With O(persist) it is taken over at each boot, too.
     type: bool
     default: false
   tcp_ecn:

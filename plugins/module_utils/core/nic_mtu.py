@@ -175,21 +175,28 @@ def _require_range(nic: Nic, mtu: int) -> None:
         )
 
 
-def require_free(name: str, carries_default: str, oca: str) -> None:
-    """Refuse the NICs that are not ours to change (decision 15).
+def refuse_default_route(name: str, carries_default: str) -> None:
+    """Refuse the NIC by which the node is reached (decision 15).
 
     :param carries_default: how the default route goes over this NIC; empty when it does not.
-    :param oca: why the NIC is one of the Oracle Cloud Agent's; empty when it is not.
-    :raises RdmaError: ``nic_carries_default_route``, ``nic_owned_by_oca``
+    :raises RdmaError: ``nic_carries_default_route``
     """
     if carries_default:
         raise RdmaError(
             "nic_carries_default_route",
-            "%s carries the default route of the node (%s); its MTU is never changed here."
+            "%s carries the default route of the node (%s); it is never changed here."
             % (name, carries_default),
-            hint="Set it where the node gets its network from, and reboot.",
+            hint="Leave it out, or set it where the node gets its network from.",
             nic=name,
         )
+
+
+def refuse_oca(name: str, oca: str) -> None:
+    """Refuse the NICs of the Oracle Cloud Agent (decision 15).
+
+    :param oca: why the NIC is one of the agent's; empty when it is not.
+    :raises RdmaError: ``nic_owned_by_oca``
+    """
     if oca:
         raise RdmaError(
             "nic_owned_by_oca",

@@ -14,7 +14,7 @@ from ..core import nic_mtu as core
 from ..core.errors import RdmaError
 from ..core.oke.view import NodeView
 from ..core.snapshot import NodeSnapshot
-from . import edits, link_mtu, netplan, oca, oca_config, occupants, records
+from . import edits, link_mtu, netplan, oca, oca_config, occupants, records, uplinks
 from .changes import Changes
 from .files import Root
 
@@ -89,7 +89,7 @@ class Node:
             for address, place in above.items()
             if address in by_place
         }
-        devices = self._devices()
+        devices = uplinks.devices(self.root)
         names = {device.index: name for name, device in devices.items()}
         return {
             name: core.Nic(
@@ -106,23 +106,6 @@ class Node:
             for name, device in devices.items()
         }
 
-    def _devices(self) -> dict[str, link_mtu.Device]:
-        if not self.recorded:
-            return link_mtu.read()
-        answers = records.part(
-            self.root, records.load(self.root) or {}, "rtnetlink", "rtnetlink", records.RtnetlinkRecord
-        )
-        return {
-            link.name: link_mtu.Device(
-                link.index,
-                link.name,
-                link.mtu or 0,
-                master=link.master,
-                lower=0 if link.elsewhere else link.parent,
-            )
-            for link in (answers.links if answers is not None else ())
-        }
-
     # Whose is it?
 
     def require_free(self, name: str) -> None:
@@ -130,16 +113,8 @@ class Node:
 
         :raises RdmaError: ``nic_carries_default_route``, ``nic_owned_by_oca``, ``route_list_unknown``
         """
-        if self.snapshot.routes is None:
-            raise RdmaError(
-                "route_list_unknown",
-                "It cannot be told which NIC carries the default route: %s."
-                % (self.snapshot.error_of("rtnetlink") or "the routes could not be read"),
-                hint="Run as root in the host's network namespace.",
-                retryable=True,
-            )
-        default = core.default_over(name, self.nics.values(), self.snapshot.routes)
-        core.require_free(name, default, self._oca_reason(name))
+        uplinks.refuse_default_route(name, self.nics.values(), self.snapshot)
+        core.refuse_oca(name, self._oca_reason(name))
 
     def _oca_reason(self, name: str) -> str:
         """Why a NIC is one of the agent's: the agent is here, and the NIC is one of those that it configures."""

@@ -13,7 +13,7 @@ from typing import Optional
 
 from ..core import json_text
 from ..core.errors import RdmaError
-from . import oca
+from . import oca, uplinks
 from .changes import Changes
 from .files import Root
 
@@ -56,13 +56,18 @@ def apply(
     """Give each NIC the wanted settings, now and for the next boot. Everything is read before anything is written.
 
     :returns: the settings that are left to the agent.
-    :raises RdmaError: ``netdev_missing``, ``sysctl_overruled``, ``value_unreadable``, those of :class:`Changes`.
+    :raises RdmaError: ``nics_none_named``, ``netdev_missing``, ``nic_carries_default_route``, ``route_list_unknown``,
+        ``sysctl_overruled``, ``value_unreadable``, those of :class:`Changes`.
     """
+    if not nics:
+        raise RdmaError("nics_none_named", "No NIC is named in nics.", hint="Name the interfaces.")
+    for nic in dict.fromkeys(nics):
+        _require(changes.root, nic)
+    uplinks.require_other(changes.root, dict.fromkeys(nics))
     agent = {} if take_from_oca else agent_values(changes.root)
     left: list[Left] = []
     todo: list[tuple[str, str, int, str]] = []
     for nic in dict.fromkeys(nics):
-        _require(changes.root, nic)
         for name, value in sorted(wanted.items()):
             found = changes.root.value("%s/%s/%s" % (_CONF, nic, name))
             if found is None:

@@ -20,7 +20,7 @@ from typing import Any, Optional
 from ..core import roce_qos, roce_unit
 from ..core.errors import RdmaError
 from ..core.roce_qos import ROCE_V2, Difference, PortQos, Wish
-from . import commands, dcb, mlnx_qos, roce_ports
+from . import commands, dcb, mlnx_qos, roce_ports, uplinks
 from .changes import Changes, write_value
 from .files import Root, reason_of
 from .roce_ports import Port
@@ -49,12 +49,13 @@ def apply(changes: Changes, options: Options) -> dict[str, Any]:
 
     :returns: ``ports`` with the state of each port after the changes (in check mode: before them), ``notes`` with
         what remains open.
-    :raises RdmaError: ``roce_port_missing``, ``qos_not_ethernet``, ``dcb_unsupported``, ``rdma_cm_missing``,
-        ``tool_missing`` before the first change; ``qos_ignored``, ``netdev_missing``, ``value_not_written`` and the
-        like later.
+    :raises RdmaError: ``nics_none_named``, ``roce_port_missing``, ``qos_not_ethernet``, ``nic_carries_default_route``,
+        ``route_list_unknown``, ``dcb_unsupported``, ``rdma_cm_missing``, ``tool_missing`` before the first change;
+        ``qos_ignored``, ``netdev_missing``, ``value_not_written`` and the like later.
     """
     root = changes.root
     chosen = choose(root, options.interfaces)
+    uplinks.require_other(root, [port.netdev for port in chosen if port.netdev])
     backends = {port: _backend(root, port, options.backend) for port in chosen}
     if not roce_ports.is_mounted(root):
         raise RdmaError(
@@ -78,11 +79,14 @@ def apply(changes: Changes, options: Options) -> dict[str, Any]:
 def choose(root: Root, patterns: Iterable[str]) -> list[Port]:
     """The ports whose interface or device fits a pattern; every pattern must fit something.
 
-    :raises RdmaError: ``roce_port_missing`` or ``qos_not_ethernet`` (S48).
+    :raises RdmaError: ``nics_none_named``, ``roce_port_missing`` or ``qos_not_ethernet`` (S48).
     """
+    wanted = list(patterns)
+    if not wanted:
+        raise RdmaError("nics_none_named", "No NIC is named in interfaces.", hint="Name the interfaces.")
     known = roce_ports.ports(root)
     chosen: list[Port] = []
-    for pattern in patterns:
+    for pattern in wanted:
         fitting = [
             port
             for port in known
@@ -182,7 +186,7 @@ def _change_dcb(changes: Changes, options: Options, port: Port, backend: str) ->
         changes.live(kind, "%s %s" % (netdev, setting), state.get(setting), value, write)
 
     if options.take_dcbx and state.dcbx is not None:
-        change("dcbx", state.dcbx & ~roce_qos.DCBX_LLD | roce_qos.DCBX_HOST)
+        change("dcbx", _taken(state.dcbx))
     if backend == TOOL:
         change("trust", roce_qos.DSCP)
     for dscp, priority in wish.dscp_map.items():
@@ -191,6 +195,11 @@ def _change_dcb(changes: Changes, options: Options, port: Port, backend: str) ->
         else:
             _change_entry(changes, netdev, dscp, priority, state.priorities(dscp))
     change("pfc", wish.pfc)
+
+
+def _taken(flags: int) -> int:
+    """Flags of DCBX with the host as the one that negotiates (S62)."""
+    return flags & ~roce_qos.DCBX_LLD | roce_qos.DCBX_HOST
 
 
 def _change_entry(changes: Changes, netdev: str, dscp: int, priority: int, held: list[int]) -> None:
@@ -316,7 +325,7 @@ def _persist(
     if not options.persist:
         return
     lines = [
-        (port.name, _programs(options.wish, port, state, tool), _values(changes.root, options, port, state))
+        (port.name, _programs(options, port, state, tool), _values(changes.root, options, port, state))
         for port, state in zip(chosen, found)
     ]
     if options.tcp_ecn is not None:
@@ -326,20 +335,29 @@ def _persist(
     changes.file(roce_unit.WANTED, roce_unit.wanted())
 
 
-def _programs(wish: Wish, port: Port, state: PortQos, tool: str) -> list[list[str]]:
+_DCBX_WORDS = {1: "host", 2: "lld-managed", 4: "cee", 8: "ieee", 16: "static"}
+"""The flags of DCBX as the program of iproute2 has them; it sets those that are named and clears the others."""
+
+
+def _programs(options: Options, port: Port, state: PortQos, tool: str) -> list[list[str]]:
+    wish = options.wish
     made = ["mkdir", "-p", port.cm_directory]
     loaded = ["modprobe", "rdma_cm"]
     if state.dcb or not tool:
         return [loaded, made]
+    taken = [_taken(state.dcbx)] if options.take_dcbx and state.dcbx is not None else []
     if tool == mlnx_qos.TOOL:
         settings = [
+            *[("dcbx", flags) for flags in taken],
             ("trust", roce_qos.DSCP),
             *[("dscp_%d" % dscp, value) for dscp, value in wish.dscp_map.items()],
         ]
         words = [mlnx_qos.words(setting, value) for setting, value in [*settings, ("pfc", wish.pfc)]]
         return [*[[tool, "-i", port.netdev, *each] for each in words], loaded, made]
     entries = ["%d:%d" % entry for entry in wish.dscp_map.items()]
+    words = [[word for flag, word in _DCBX_WORDS.items() if flag & flags] for flags in taken]
     return [
+        *[[tool, "dcbx", "set", "dev", port.netdev, *each] for each in words],
         [tool, "app", "replace", "dev", port.netdev, "dscp-prio", *entries],
         [tool, "pfc", "set", "dev", port.netdev, "prio-pfc", "all:off", "%d:on" % wish.rdma_priority],
         loaded,

@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.rdma.k8s.plugins.module_utils.host import nic_sysctl as host_part, oca
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot, Route
+from ansible_collections.rdma.k8s.plugins.module_utils.host import (
+    link_mtu,
+    nic_sysctl as host_part,
+    oca,
+    uplinks,
+)
 from ansible_collections.rdma.k8s.plugins.modules import nic_sysctl
 from ansible_collections.rdma.k8s.tests.support import change_run
 
@@ -117,6 +123,42 @@ def test_names_that_are_no_nic(host: Path, name: str) -> None:
     assert result["code"] == "netdev_missing"
     assert repr(name) in result["msg"]
     assert change_run.contents(host) == before
+
+
+def test_nothing_to_set_is_refused_and_keeps_what_is_there(host: Path) -> None:
+    """An empty list, or no setting, would remove the file of all NICs."""
+    change_run.good(nic_sysctl, **options(host))
+    before = change_run.contents(host)
+    none = change_run.failure(nic_sysctl, **options(host, nics=[]))
+    assert (none["code"], none["changed"]) == ("nics_none_named", False)
+    bare = change_run.failure(nic_sysctl, host_root=str(host), nics=["rdma0"])
+    assert "one of the following is required: accept_local, arp_announce" in bare["msg"]
+    assert change_run.contents(host) == before
+
+
+@pytest.mark.parametrize("part", ["itself", "a bond", "unknown"])
+def test_the_nic_of_the_default_route_is_refused(
+    host: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 15, with the code that nic_mtu uses."""
+    found = {"rdma0": link_mtu.Device(2, "rdma0", 1500), "rdma1": link_mtu.Device(3, "rdma1", 1500)}
+    if part == "a bond":
+        found = {
+            "rdma0": link_mtu.Device(2, "rdma0", 1500),
+            "rdma1": link_mtu.Device(3, "rdma1", 1500, master=4),
+            "bond0": link_mtu.Device(4, "bond0", 1500),
+        }
+    over = {"itself": "rdma1", "a bond": "bond0", "unknown": ""}[part]
+    routes = None if part == "unknown" else (Route("default", over),)
+    monkeypatch.setattr(uplinks, "devices", lambda root: found)
+    monkeypatch.setattr(uplinks.brief, "read", lambda root: NodeSnapshot(name="", routes=routes))
+    before = change_run.contents(host)
+    result = change_run.failure(nic_sysctl, **options(host))
+    assert result["code"] == ("route_list_unknown" if part == "unknown" else "nic_carries_default_route")
+    assert change_run.contents(host) == before
+    if part != "unknown":
+        assert "rdma1 carries the default route of the node (default dev %s)" % over in result["msg"]
+        assert change_run.good(nic_sysctl, **options(host, nics=["rdma0"]))["changed"]
 
 
 def test_without_persist_no_file_is_touched(host: Path) -> None:

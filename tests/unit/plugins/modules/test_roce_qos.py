@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
-from ansible_collections.rdma.k8s.plugins.module_utils.host import roce_ports, undo
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot, Route
+from ansible_collections.rdma.k8s.plugins.module_utils.host import roce_ports, undo, uplinks
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
 from ansible_collections.rdma.k8s.plugins.modules import roce_qos
 from ansible_collections.rdma.k8s.tests.support import change_run, fake_nic
@@ -261,9 +262,36 @@ def test_firmware_that_negotiates_is_named_or_taken_over(nics: Nics) -> None:
     assert any(note.startswith("rdma1: DCBX is not left to the host") for note in good(nics)["notes"])
     assert nics.state("rdma1")["dcbx"] == 8
     result = good(nics, take_dcbx=True)
-    assert (result["actions"], nics.state("rdma1")["dcbx"]) == (["set rdma1 dcbx"], 9)
+    assert result["actions"] == ["set rdma1 dcbx", "change /etc/rdma-k8s/roce-qos.sh"]
+    assert nics.state("rdma1")["dcbx"] == 9
     assert {entry.outcome for entry in undo.undo(Root(str(nics.root)))} == {"restored"}
     assert nics.state("rdma1")["dcbx"] == 8
+
+
+def test_dcbx_is_taken_over_at_each_boot(nics: Nics) -> None:
+    """S62: firmware negotiates again after a boot; the host takes over before it sets PFC."""
+    nics.change("rdma1", dcbx=8)
+    good(nics)
+    assert "dcbx" not in text(nics, SCRIPT)
+    good(nics, take_dcbx=True)
+    script = text(nics, SCRIPT)
+    assert "run dcb dcbx set dev rdma1 host ieee\n" in script
+    assert script.index("dcb dcbx set dev rdma1") < script.index("dcb app replace dev rdma1")
+
+
+def test_an_empty_list_is_refused_and_keeps_what_is_there(nics: Nics) -> None:
+    """A variable without a value would make the next boot lossy."""
+    good(nics)
+    assert "interfaces" in refused(nics, "nics_none_named", interfaces=[])["msg"]
+
+
+def test_the_nic_of_the_default_route_is_refused(nics: Nics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decision 15."""
+    snapshot = NodeSnapshot(name="", routes=(Route("default", "rdma1"),))
+    monkeypatch.setattr(uplinks.brief, "read", lambda root: snapshot)
+    result = refused(nics, "nic_carries_default_route")
+    assert "rdma1 carries the default route" in result["msg"]
+    assert good(nics, interfaces=["rdma0"])["changed"]
 
 
 def test_the_next_boot(nics: Nics) -> None:
@@ -282,7 +310,8 @@ def test_the_next_boot(nics: Nics) -> None:
 
 def test_not_for_the_next_boot(nics: Nics) -> None:
     good(nics, persist=False)
-    assert not (nics.root / "etc").exists()
+    assert list((nics.root / "etc").iterdir()) == [nics.root / "etc/systemd"]
+    assert list((nics.root / "etc/systemd/system").iterdir()) == []
 
 
 def test_no_program_for_the_next_boot(nics: Nics) -> None:
@@ -298,8 +327,7 @@ def test_undo_restores_all_of_it(nics: Nics) -> None:
     before = {**change_run.contents(nics.root), **nics.probe()}
     good(nics, tcp_ecn=1)
     assert {entry.outcome for entry in undo.undo(Root(str(nics.root)), ["roce_qos"])} == {"restored"}
-    after = {**change_run.contents(nics.root), **nics.probe()}
-    assert after == {**before, **{key: after[key] for key in after if key in ("etc", "etc/rdma-k8s")}}
+    assert {**change_run.contents(nics.root), **nics.probe()} == before
     assert [entry.record for entry in undo.undo(Root(str(nics.root)))] == []
 
 
@@ -315,8 +343,8 @@ def test_killed_at_every_step(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Undo restores, and the next run repairs, wherever a run was killed."""
     nics = fake_nic.install(monkeypatch, Nics(place / "node", place / "nics.json", (ETHERNET,)))
     nics.change("rdma0", apps=[[40, 3]])
-    given = options(nics, tcp_ecn=1)
-    good(nics, tcp_ecn=1)
+    given = options(nics)
+    good(nics)
     wanted = {path: (nics.root / path).read_text() for path in (SCRIPT, UNIT, WANTED)}
     undo.undo(Root(str(nics.root)))
     acts = change_run.killed_everywhere("roce_qos", given, nics.root, wanted, nics.probe)
@@ -347,7 +375,9 @@ def test_the_tool_where_the_driver_needs_it(nics: Nics, started: list[list[str]]
     (port,) = result["ports"]
     assert (port["trust"], port["pfc"], port["dcbx"]) == ("dscp", 32, 1)
     assert port["dscp_map"].split()[5] == "40-47:5"
-    assert "run mlnx_qos -i rdma0 --pfc 0,0,0,0,0,1,0,0\n" in text(nics, SCRIPT)
+    script = text(nics, SCRIPT)
+    assert "run mlnx_qos -i rdma0 --pfc 0,0,0,0,0,1,0,0\n" in script
+    assert script.index("run mlnx_qos -i rdma0 --dcbx os\n") < script.index("--trust dscp")
     started.clear()
     again = good(nics, interfaces=["rdma0"], take_dcbx=True)
     assert (again["changed"], [words for words in started if len(words) > 3]) == (False, [])

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The NIC of the default route, which no module changes (decision 15). Private to rdma.k8s: it may change any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Optional
+
+from ..core import nic_mtu as core
+from ..core.errors import RdmaError
+from ..core.snapshot import NodeSnapshot
+from . import brief, link_mtu, records
+from .files import Root
+
+
+def devices(root: Root) -> dict[str, link_mtu.Device]:
+    """All interfaces with what they are made of, of the kernel or of a recorded tree."""
+    if not records.is_recorded(root):
+        return link_mtu.read()
+    answers = records.part(root, records.load(root) or {}, "rtnetlink", "rtnetlink", records.RtnetlinkRecord)
+    return {
+        link.name: link_mtu.Device(
+            link.index,
+            link.name,
+            link.mtu or 0,
+            master=link.master,
+            lower=0 if link.elsewhere else link.parent,
+        )
+        for link in (answers.links if answers is not None else ())
+    }
+
+
+def refuse_default_route(name: str, nics: Iterable[core.Nic], snapshot: NodeSnapshot) -> None:
+    """Refuse a NIC that carries the default route, itself or as a part of a bond, a bridge or below a VLAN.
+
+    :raises RdmaError: ``nic_carries_default_route``, ``route_list_unknown``
+    """
+    if snapshot.routes is None:
+        raise RdmaError(
+            "route_list_unknown",
+            "It cannot be told which NIC carries the default route: %s."
+            % (snapshot.error_of("rtnetlink") or "the routes could not be read"),
+            hint="Run as root in the host's network namespace.",
+            retryable=True,
+        )
+    core.refuse_default_route(name, core.default_over(name, nics, snapshot.routes))
+
+
+def require_other(root: Root, names: Iterable[str]) -> None:
+    """Refuse when one of the interfaces carries the default route.
+
+    :raises RdmaError: those of :func:`refuse_default_route`
+    """
+    snapshot = brief.read(root)
+    nics = _nics(devices(root))
+    for name in names:
+        refuse_default_route(name, nics, snapshot)
+
+
+def _nics(known: Mapping[str, link_mtu.Device]) -> list[core.Nic]:
+    names: dict[int, str] = {device.index: name for name, device in known.items()}
+    return [
+        core.Nic(
+            name,
+            device.index,
+            device.mtu,
+            above=names.get(device.master, ""),
+            below=names.get(device.lower, ""),
+        )
+        for name, device in known.items()
+    ]
+
+
+def over_default_route(snapshot: NodeSnapshot) -> Optional[dict[str, str]]:
+    """How the default route goes over each interface of a snapshot, empty where it does not; ``None`` when the routes
+    are not known."""
+    if snapshot.routes is None:
+        return None
+    links = snapshot.links or ()
+    nics = [core.Nic(link.name, 0, link.mtu or 0, above=link.master, below=link.parent) for link in links]
+    return {link.name: core.default_over(link.name, nics, snapshot.routes) for link in links}
