@@ -55,7 +55,8 @@ class Nics:
         for number, layer in enumerate(layers):
             self._write_port(number, layer)
         self.write("proc/sys/net/ipv4/tcp_ecn", "2\n")
-        (root / CM).mkdir(parents=True)
+        for path in (CM, "etc/systemd/system"):
+            (root / path).mkdir(parents=True)
         self.write("usr/sbin/dcb", "", 0o755)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:

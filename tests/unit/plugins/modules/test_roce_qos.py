@@ -29,7 +29,9 @@ CM0 = "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
 MLNX_QOS = r"""
 import json, os, sys
 place = os.path.join(os.environ["TREE"], "mlnx_qos.json")
-state = json.load(open(place)) if os.path.exists(place) else {"trust": "pcp", "pfc": [0] * 8, "map": {}, "dcbx": "Firmware"}
+state = {"trust": "pcp", "pfc": [0] * 8, "map": {}, "dcbx": "Firmware"}
+if os.path.exists(place):
+    state = json.load(open(place))
 words = sys.argv[1:]
 assert words[0] == "-i" and words[1].startswith("rdma"), words
 option = words[2:3]
