@@ -203,6 +203,20 @@ nics:
       type: int
       returned: always
       sample: 0
+    rdma_network:
+      description:
+        - Whether the NIC is one of the RDMA network of an OKE node, by its name C(rdmaN), an address of the Oracle Cloud
+          Agent's network, or as a port of InfiniBand.
+      type: bool
+      returned: always
+      sample: true
+    default_route:
+      description:
+        - How the default route goes over the NIC, itself or as a part of a bond, a bridge or below a VLAN. Empty when it
+          does not.
+      type: str
+      returned: always
+      sample: default dev eth0
 rdma:
   description: The RDMA subsystem.
   returned: success
@@ -244,10 +258,10 @@ errors:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module
-from ansible_collections.rdma.k8s.plugins.module_utils.core import codec, nics
+from ansible_collections.rdma.k8s.plugins.module_utils.core import codec, nic_places
 from ansible_collections.rdma.k8s.plugins.module_utils.host.collect import collect, needs_netlink
 
-SUBSETS = ("rdma", "links", "pci")
+SUBSETS = ("rdma", "links", "routes", "pci", "oca")
 
 
 def main() -> None:
@@ -260,7 +274,7 @@ def main() -> None:
     def act() -> dict:
         snapshot = collect(host_root=root, subsets=SUBSETS)
         return {
-            "nics": [nics.as_dict(nic) for nic in nics.join(snapshot)],
+            "nics": nic_places.as_dicts(snapshot),
             "rdma": codec.encode(snapshot.rdma),
             "errors": codec.encode(snapshot.errors),
         }
