@@ -205,15 +205,15 @@ nics:
       sample: 0
     rdma_network:
       description:
-        - Whether the NIC is one of the RDMA network of an OKE node, by its name C(rdmaN), an address of the Oracle Cloud
-          Agent's network, or as a port of InfiniBand.
+        - Whether the NIC is one of the RDMA network of an OKE node, by its name C(rdmaN), an address of the network of
+          the Oracle Cloud Agent, or as a port of InfiniBand.
       type: bool
       returned: always
       sample: true
     default_route:
       description:
-        - How the default route goes over the NIC, itself or as a part of a bond, a bridge or below a VLAN. Empty when it
-          does not.
+        - How the default route goes over the NIC, itself or as a part of a bond, a bridge or below a VLAN. Empty when
+          it does not.
       type: str
       returned: always
       sample: default dev eth0

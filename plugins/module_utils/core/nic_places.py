@@ -17,8 +17,8 @@ from .snapshot import NodeSnapshot
 def as_dicts(snapshot: NodeSnapshot) -> list[dict[str, Any]]:
     """The NICs of a node as plain data (:func:`nics.as_dict`), each with its place in the network.
 
-    ``rdma_network`` says whether the OKE provider takes it for an RDMA NIC (F73, F81), ``default_route`` how the default
-    route goes over it (decision 15): empty when it does not, ``None`` when the routes are not known.
+    ``rdma_network`` says whether the OKE provider takes it for an RDMA NIC (F73, F81), ``default_route`` how the
+    default route goes over it (decision 15): empty when it does not, ``None`` when the routes are not known.
     """
     links = snapshot.links or ()
     stacked = [Nic(link.name, 0, link.mtu or 0, above=link.master, below=link.parent) for link in links]
