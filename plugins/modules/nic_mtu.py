@@ -18,7 +18,8 @@ description:
     changed. Where such a line sets another MTU and counts more, that is an error that names it.
   - What netplan is to read is tried with C(netplan generate) in a directory apart. C(netplan apply) is never run, and
     no service is restarted.
-  - The NIC of the default route, and the NICs of the Oracle Cloud Agent, are refused.
+  - The NIC of the default route, and the NICs of the Oracle Cloud Agent, are refused. Where it cannot be told which NIC
+    carries the default route, all are.
   - The MTU must be one that the device takes, and a virtual function never gets more than its physical one has.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
@@ -38,7 +39,8 @@ options:
   state:
     description:
       - V(present) sets O(mtu).
-      - V(absent) removes our files for the interfaces. Their MTU stays until the next boot.
+      - V(absent) removes our files for the interfaces. Their MTU stays until the next boot. A file that is for further
+        interfaces is only removed when all of them are named.
     type: str
     choices: [present, absent]
     default: present

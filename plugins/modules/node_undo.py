@@ -17,7 +17,8 @@ description:
   - Only what still is as this collection left it is restored. What somebody else changed since is left alone and said.
   - One object that cannot be restored does not stop the others; the module fails after it has done the rest.
   - What is restored has no record any more, so that a second run changes nothing.
-  - Where a file of a unit of systemd was restored, systemd reads its units again. Nothing is restarted.
+  - Where a file of a unit of systemd was restored, systemd reads its units again; where one of netplan was, what it
+    makes of its files is generated again. Nothing is restarted.
   - Where a file for modprobe was restored, each initramfs that took it along is built anew, also one of a kernel that
     was installed since.
 extends_documentation_fragment:

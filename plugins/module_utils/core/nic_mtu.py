@@ -29,6 +29,8 @@ NETPLAN, NETWORKD, MANAGER, IFCFG, IFUPDOWN, NOBODY = (
 )
 KERNEL_MINIMUM = 68
 """The smallest MTU of an interface that carries IPv4."""
+LARGEST = 65536
+"""The largest MTU for a device that tells no limit: that of the loopback interface, beyond the largest IP packet."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
 _NETPLAN_FILE = re.compile(r"/run/systemd/network/10-netplan-(.+)\.network")
@@ -38,6 +40,7 @@ _MARK, _END = "# rdma.k8s.nic_mtu: begin", "# rdma.k8s.nic_mtu: end"
 _HEADER = "# Written by rdma.k8s.nic_mtu: the whole file is replaced.\n"
 _UNMANAGED = ("", "unmanaged", "pending", "initialized")
 _MAIN_TABLE = 254
+_HALVES = {"default": ("0.0.0.0/1", "128.0.0.0/1"), "::/0": ("::/1", "8000::/1")}
 _OWN = "90-rdma-k8s-mtu"
 DROP_IN = _OWN + ".conf"
 
@@ -163,15 +166,15 @@ def in_order(wanted: Iterable[str], known: Mapping[str, Nic], mtu: int) -> list[
 
 
 def _require_range(nic: Nic, mtu: int) -> None:
-    lowest, highest = max(nic.minimum or 0, KERNEL_MINIMUM), nic.maximum or 0
-    if mtu < lowest or (highest and mtu > highest):
+    lowest, highest = max(nic.minimum or 0, KERNEL_MINIMUM), nic.maximum or LARGEST
+    if not lowest <= mtu <= highest:
         raise RdmaError(
             "mtu_out_of_range",
-            "%s takes an MTU from %d to %s, found %d." % (nic.name, lowest, highest or "any", mtu),
-            hint="The device says so; look at 'ip -d link show %s'." % nic.name,
+            "%s takes an MTU from %d to %d, found %d." % (nic.name, lowest, highest, mtu),
+            hint="Look at 'ip -d link show %s'." % nic.name,
             nic=nic.name,
             minimum=lowest,
-            maximum=highest or None,
+            maximum=highest,
         )
 
 
@@ -209,7 +212,8 @@ def refuse_oca(name: str, oca: str) -> None:
 def default_over(name: str, nics: Iterable[Nic], routes: Iterable[Route]) -> str:
     """How the default route goes over a NIC, itself or what is made of it (a bond, a bridge, a VLAN); else empty.
 
-    IPv4 decides; IPv6 only where there is no default route for IPv4.
+    IPv4 decides; IPv6 only where there is no default route for IPv4. A route to half of all addresses is one, too.
+    A table of its own is for what comes from a rail (S38); it counts where the main table has no default route.
     """
     nics, routes = list(nics), list(routes)
     stacked, more = {name}, {name}
@@ -218,12 +222,26 @@ def default_over(name: str, nics: Iterable[Nic], routes: Iterable[Route]) -> str
         above |= {nic.above for nic in nics if nic.name in more and nic.above}
         more = above - stacked
         stacked |= more
-    for destination in ("default", "::/0"):
-        found = [route for route in routes if (route.dst, route.table) == (destination, _MAIN_TABLE)]
+    for destination, halves in _HALVES.items():
+        found = [route for route in routes if route.dst in (destination, *halves)]
+        found = [route for route in found if route.table == _MAIN_TABLE] or found
         over = [route for route in found if route.dev in stacked]
         if found:
-            return "%s dev %s" % (over[0].dst, over[0].dev) if over else ""
+            return _told(over[0]) if over else ""
     return ""
+
+
+def unknown_default(routes: Iterable[Route]) -> str:
+    """A default route whose interface is not known, so that no NIC can be told free of it; empty when there is none."""
+    for route in routes:
+        if not route.dev and any(route.dst in (whole, *halves) for whole, halves in _HALVES.items()):
+            return _told(route)
+    return ""
+
+
+def _told(route: Route) -> str:
+    dev = " dev " + route.dev if route.dev else ""
+    return route.dst + dev + ("" if route.table == _MAIN_TABLE else " table %d" % route.table)
 
 
 def becomes(kind: str, mtu: int, parent: int) -> int:
@@ -343,15 +361,32 @@ def file_of(owner: Owner, name: str, mtu: int, current: str = "") -> tuple[File,
 
 def without_block(text: str) -> str:
     """The text of a file without our block."""
-    kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if line.rstrip() == _MARK:
-            inside = True
-        elif line.rstrip() == _END:
-            inside = False
-        elif not inside:
-            kept.append(line)
-    return "".join(kept)
+    lines = text.splitlines(keepends=True)
+    ours = _block(lines)
+    return "".join([line for number, line in enumerate(lines) if number not in ours])
+
+
+def _block(lines: list[str]) -> set[int]:
+    """The numbers of our lines: the marks, and MTU lines between them; without an end, only one right behind the mark.
+
+    Somebody may have written between them, or have removed one.
+    """
+    words = [line.rstrip() for line in lines]
+    ours = {number for number, word in enumerate(words) if word in (_MARK, _END)}
+    for begin in [number for number in ours if words[number] == _MARK]:
+        end = min([number for number in ours if number > begin], default=begin)
+        last = end if words[end] == _END else begin + 2
+        inside = range(begin + 1, min(last, len(words)))
+        ours.update([number for number in inside if _ASSIGNMENTS[IFCFG].match(words[number])])
+    return ours
+
+
+_BACKUPS = ("~", ".bak", ".orig", ".rpmnew", ".rpmorig", ".rpmsave", ".augnew", ".augtmp")
+
+
+def is_backup(path: str) -> bool:
+    """Whether the name of a file says that it is a copy, which neither network scripts nor NetworkManager read."""
+    return path.endswith(_BACKUPS)
 
 
 # Who else sets it?
@@ -359,11 +394,13 @@ def without_block(text: str) -> str:
 
 _ASSIGNMENTS = {
     NETWORKD: re.compile(r"\s*MTUBytes\s*=\s*(\S+)"),
-    MANAGER: re.compile(r"\s*(?:ethernet\.mtu|mtu)\s*=\s*(\S+)"),
+    MANAGER: re.compile(r"\s*mtu\s*=\s*(\S+)"),
     IFCFG: re.compile(r"\s*MTU\s*=\s*[\"']?([0-9]+)"),
     NETPLAN: re.compile(r"[^#]*\bmtu\s*:\s*[\"']?([0-9]+)"),
     NOBODY: re.compile(r'[^#]*ATTR\{mtu\}\s*=\s*"([^"=]+)"'),
 }
+_DEFAULT = re.compile(r"\s*(?:802-3-)?ethernet\.mtu\s*=\s*(\S+)")
+_HEADING = re.compile(r"\s*\[([^\]]*)\]\s*")
 _SUFFIX = {"K": 1024, "M": 1024**2}
 
 
@@ -379,15 +416,26 @@ def lines_of(kind: str, files: Iterable[File], name: str) -> list[Line]:
 
 def _lines(kind: str, file: File, name: str) -> Iterator[Line]:
     lines = (file.text if kind != IFCFG else _blanked(file.text)).splitlines()
-    foreign = False
+    foreign, section = False, ""
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith(("#", ";")):
             continue
-        if kind == MANAGER and line.lstrip().startswith("["):
-            foreign = _is_for_others(lines[number:], name)
-        match = _ASSIGNMENTS[kind].match(line)
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            section = heading[1]
+            foreign = kind == MANAGER and _is_for_others(lines[number:], name)
+        pattern = _assignment(kind, section)
+        match = None if pattern is None else pattern.match(line)
         if match is not None and not foreign and not (kind == NOBODY and _rule_is_for_others(line, name)):
             yield Line(file.path, number, match[1])
+
+
+def _assignment(kind: str, section: str) -> Optional[re.Pattern[str]]:
+    """What a line that sets the MTU of an interface looks like there: that of a route, or of IPv6, is another one."""
+    if kind == MANAGER and section.startswith("connection"):
+        return _DEFAULT
+    sections = {NETWORKD: ("Link",), MANAGER: ("ethernet", "802-3-ethernet")}.get(kind)
+    return _ASSIGNMENTS[kind] if sections is None or section in sections else None
 
 
 def base(path: str) -> str:
@@ -418,12 +466,9 @@ def _rule_is_for_others(line: str, name: str) -> bool:
 
 def _blanked(text: str) -> str:
     """Our block as empty lines, so that the numbers of the others stay."""
-    lines, inside = [], False
-    for line in text.splitlines():
-        inside = inside or line.rstrip() == _MARK
-        lines.append("" if inside else line)
-        inside = inside and line.rstrip() != _END
-    return "\n".join(lines)
+    lines = text.splitlines()
+    ours = _block(lines)
+    return "\n".join(["" if number in ours else line for number, line in enumerate(lines)])
 
 
 def says(line: Line, mtu: int) -> bool:
@@ -474,7 +519,7 @@ def require_own_file(owner: Owner, name: str, sharing: Iterable[str], wanted: It
     if others and owner.kind in (NETWORKD, NETPLAN):
         raise RdmaError(
             "mtu_file_shared",
-            "%s configures %s too, not only %s: a drop-in would set the MTU of all of them."
+            "%s configures %s too, not only %s: a drop-in is for all of them."
             % (owner.source, ", ".join(others), name),
             hint="Name all of them in nics, or give %s a file of its own." % name,
             nic=name,

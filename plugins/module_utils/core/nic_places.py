@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import nics
-from .nic_mtu import Nic, default_over
+from .nic_mtu import Nic, default_over, unknown_default
 from .oke.view import NodeView
 from .snapshot import NodeSnapshot
 
@@ -23,7 +23,7 @@ def as_dicts(snapshot: NodeSnapshot) -> list[dict[str, Any]]:
     links = snapshot.links or ()
     stacked = [Nic(link.name, 0, link.mtu or 0, above=link.master, below=link.parent) for link in links]
     of_network = {nic.name for nic in NodeView(snapshot).nics}
-    routes = snapshot.routes
+    routes = None if unknown_default(snapshot.routes or ()) else snapshot.routes
     return [
         {
             **nics.as_dict(nic),

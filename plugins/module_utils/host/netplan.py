@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 
 from ..core.errors import RdmaError
-from ..core.nic_mtu import File
+from ..core.nic_mtu import MANAGER, NETWORKD, File, lines_of
 from . import commands
 from .files import Root, reason_of
 
@@ -50,19 +50,32 @@ def generated(root: Root, files: Iterable[File]) -> dict[str, str]:
         done = commands.run(root, ["netplan", "generate", "--root-dir", "/run/" + TRIAL], _LIMIT, codes=None)
         if done.code:
             raise _refused(done)
-        trial = Root(place)
-        found = {}
-        for directory in _OUTPUT:
-            for name in trial.names(directory) or ():
-                found[name] = trial.read("%s/%s" % (directory, name)) or ""
-        return found
+        return present(Root(place))
+
+
+def present(root: Root) -> dict[str, str]:
+    """What netplan has made of its files: texts by name."""
+    found = {}
+    for directory in _OUTPUT:
+        for name in root.names(directory) or ():
+            if "netplan-" in name:
+                found[name] = root.read("%s/%s" % (directory, name)) or ""
+    return found
 
 
 def has_mtu(texts: dict[str, str], key: str, mtu: int) -> bool:
     """Whether the files that netplan made for a definition set this MTU."""
-    names = ("10-netplan-%s.network" % key, "netplan-%s.nmconnection" % key)
-    lines = [line.strip() for name in names for line in texts.get(name, "").splitlines()]
-    return "MTUBytes=%d" % mtu in lines or "mtu=%d" % mtu in lines
+    return str(mtu) in mtus(texts, key)
+
+
+def mtus(texts: dict[str, str], key: str) -> list[str]:
+    """The MTUs that these files set for the interfaces of a definition."""
+    kinds = {NETWORKD: "10-netplan-%s.network" % key, MANAGER: "netplan-%s.nmconnection" % key}
+    return [
+        line.value
+        for kind, name in kinds.items()
+        for line in lines_of(kind, [File(name, texts.get(name, ""))], "")
+    ]
 
 
 def _refused(done: commands.Completed) -> RdmaError:
@@ -78,7 +91,9 @@ def _refused(done: commands.Completed) -> RdmaError:
 
 def _write(place: str, text: str) -> None:
     os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with os.fdopen(
+        os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write(text)
 
 

@@ -136,6 +136,9 @@ class Node:
         index = self.nics[name].index
         scripts = [file for file in self._files(SCRIPTS) if core.base(file.path).startswith("ifcfg-")]
         profiles = [file for directory in MANAGER_PROFILES for file in self._files(directory)]
+        scripts, profiles = (
+            [file for file in files if not core.is_backup(file.path)] for files in (scripts, profiles)
+        )
         interfaces = core.File(INTERFACES, self.root.read(INTERFACES) or "")
         return core.owner_of(
             name,
@@ -172,9 +175,9 @@ class Node:
         """
         owner = self.owner_of(name)
         script = edits.read(self.root, owner.source) if owner.kind == core.IFCFG else None
-        file, mode = core.file_of(owner, name, mtu, "" if script is None else script.text())
+        file, mode = core.file_of(owner, name, mtu, "" if script is None else script.exact())
         mode = mode if script is None else script.mode
-        core.require_own_file(owner, name, self._sharing(owner.source), wanted)
+        self.require_own_file(owner, name, wanted)
         earlier, later = self._others(owner, name, file)
         core.require_last_word(owner, name, mtu, later)
         said = bool(later) or bool(earlier and core.says(earlier[-1], mtu))
@@ -185,6 +188,28 @@ class Node:
             text = self.root.read(path) or ""
             return core.without_block(text) != text
         return self.root.modified(path) is not None
+
+    def require_own_file(self, owner: core.Owner, name: str, wanted: Iterable[str]) -> None:
+        """Refuse where our drop-in is for NICs that were not named, too.
+
+        :raises RdmaError: ``mtu_file_shared``
+        """
+        core.require_own_file(owner, name, self._sharing(owner.source), wanted)
+
+    def is_stale(self, keys: Iterable[str]) -> bool:
+        """Whether what netplan wrote for definitions sets another MTU than it would now: a run was killed in between.
+
+        Where netplan does not take its files, generating them would bring nothing either.
+        """
+        try:
+            wanted = netplan.generated(self.root, self._netplan_files())
+        except RdmaError:
+            return False
+        now = netplan.present(self.root)
+        return any(netplan.mtus(now, key) != netplan.mtus(wanted, key) for key in keys)
+
+    def _netplan_files(self) -> list[core.File]:
+        return [file for directory in netplan.DIRECTORIES for file in self._files(directory, ".yaml")]
 
     def _sharing(self, network_file: str) -> list[str]:
         """The NICs to which a file of networkd applies."""
@@ -228,7 +253,7 @@ class Node:
         planned = [each for each in kept if each.owner.kind == core.NETPLAN]
         if not planned:
             return set()
-        present = [file for directory in netplan.DIRECTORIES for file in self._files(directory, ".yaml")]
+        present = self._netplan_files()
         ours = {each.file.path: each.file for each in planned}
         others = [file for file in present if file.path not in ours]
         alone = netplan.generated(self.root, others)
@@ -281,12 +306,20 @@ def change(  # noqa: PLR0917 (the options of the module)
             results[name].file = each.file.path
             files[each.file.path] = each
     generate = False
+    present = netplan.present(changes.root)
     for each in files.values():
         written = changes.file(each.file.path, each.file.text, each.mode)
-        generate = generate or (written and each.owner.kind == core.NETPLAN)
-    if generate and not changes.check_mode:
-        netplan.generate(changes.root)
+        if each.owner.kind == core.NETPLAN:  # a killed run can have written the file alone
+            generate = generate or written or not netplan.has_mtu(present, each.owner.key, mtu)
+    if generate:
+        _generate(changes)
     return [results[name] for name in wanted]
+
+
+def _generate(changes: Changes) -> None:
+    changes.note("generate the files of netplan")
+    if not changes.check_mode:
+        netplan.generate(changes.root)
 
 
 class _Setting:
@@ -329,24 +362,32 @@ def _children(node: Node, nic: core.Nic, mtu: int) -> tuple[dict[str, Any], ...]
 
 
 def forget(changes: Changes, snapshot: NodeSnapshot, names: Iterable[str]) -> list[Result]:
-    """Remove our files of NICs; the MTU stays until the next boot.
+    """Remove our files of NICs; the MTU stays until the next boot. All are judged before the first is removed.
 
-    :raises RdmaError: ``nics_none_named``, ``nic_missing`` and those of :class:`Changes`.
+    :raises RdmaError: ``nics_none_named``, ``nic_missing``, ``mtu_file_shared`` and those of :class:`Changes`.
     """
     node = Node(changes.root, snapshot)
     results = []
-    generate = False
-    for name in core.require_names(names, node.nics):
+    files: dict[str, tuple[Optional[str], int]] = {}  # NICs can share one
+    planned: dict[str, str] = {}
+    wanted = core.require_names(names, node.nics)
+    for name in wanted:
         owner = node.owner_of(name)
         results.append(Result(name, owner, node.nics[name].mtu, node.nics[name].mtu))
         if owner.kind == core.IFCFG:
             script = edits.read(changes.root, owner.source)
             if script is not None:
-                changes.file(owner.source, core.without_block(script.text()), script.mode)
+                files[owner.source] = core.without_block(script.exact()), script.mode
         elif owner.kind != core.IFUPDOWN:
             file, mode = core.file_of(owner, name, core.KERNEL_MINIMUM)
-            removed = changes.file(file.path, None, mode)
-            generate = generate or (removed and owner.kind == core.NETPLAN)
-    if generate and not changes.check_mode:
-        netplan.generate(changes.root)
+            if changes.root.modified(file.path) is not None:
+                node.require_own_file(owner, name, wanted)
+            files[file.path] = None, mode
+            if owner.kind == core.NETPLAN:
+                planned[file.path] = owner.key
+    removed = [path for path, (text, mode) in files.items() if changes.file(path, text, mode)]
+    if not planned.keys().isdisjoint(removed) or (
+        planned and not removed and node.is_stale(planned.values())
+    ):
+        _generate(changes)
     return results

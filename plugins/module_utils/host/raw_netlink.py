@@ -21,7 +21,7 @@ from .records import AddressRecord, LinkRecord, RouteRecord, RtnetlinkRecord
 
 SOURCE = "rtnetlink"
 REQUEST, ACK, DUMP = 1, 4, 0x300
-NEW_LINK, GET_LINK, GET_ADDRESS, GET_ROUTE = 16, 18, 22, 26
+NEW_LINK, GET_LINK, GET_ADDRESS, GET_ROUTE, GET_NEXTHOP = 16, 18, 22, 26, 106
 
 _ERROR, _DONE = 2, 3
 _DUMP_INTERRUPTED = 0x10
@@ -164,13 +164,14 @@ def _address(body: bytes) -> Optional[AddressRecord]:
 
 
 def _routes() -> Iterator[RouteRecord]:
+    objects = _Nexthops()
     for family in (socket.AF_INET, socket.AF_INET6):
         for body in dump(GET_ROUTE, _ROUTE.pack(family, 0, 0, 0, 0, 0, 0, 0, 0)):
             _family, length, _source, _tos, table, protocol, scope, kind, _flags = _ROUTE.unpack_from(body)
             if kind != _UNICAST:
                 continue
             found = attributes(body, _ROUTE.size)
-            for link, own in _hops(found):
+            for link, own in _hops(found, family, objects):
                 yield RouteRecord(
                     family=family,
                     dst=_ip(family, found.get(1)),
@@ -186,9 +187,39 @@ def _routes() -> Iterator[RouteRecord]:
                 )
 
 
-def _hops(found: dict[int, bytes]) -> Iterator[tuple[int, dict[int, bytes]]]:
-    """Interface and attributes of each next hop."""
+class _Nexthops:
+    """Next hops that are objects of their own, read when a route names one."""
+
+    def __init__(self) -> None:
+        self._found: Optional[dict[int, tuple[int, dict[int, bytes]]]] = None
+
+    def of(self, key: int) -> list[tuple[int, dict[int, bytes]]]:
+        """Family and attributes of an object, or of each member of a group; none when it is gone."""
+        if self._found is None:
+            bodies = dump(GET_NEXTHOP, bytes(8))
+            parsed = [(body[0], attributes(body, 8)) for body in bodies]
+            self._found = {number(own.get(1)): (family, own) for family, own in parsed}
+        family, own = self._found.get(key, (0, {}))
+        members = own.get(2, b"")
+        if not members:
+            return [(family, own)] if own else []
+        numbers = [struct.unpack_from("=I", members, at)[0] for at in range(0, len(members) - 7, 8)]
+        return [self._found[each] for each in numbers if each in self._found]
+
+
+def _hops(found: dict[int, bytes], family: int, objects: _Nexthops) -> Iterator[tuple[int, dict[int, bytes]]]:
+    """Interface and attributes of each next hop; interface 0 when it is not known."""
     data = found.get(9)
+    if data is None and 4 not in found and 30 in found:
+        for own_family, own in objects.of(number(found[30])) or [(family, {})]:
+            gateway = own.get(6)
+            if gateway is None:
+                yield number(own.get(5)), {}
+            elif own_family == family:
+                yield number(own.get(5)), {5: gateway}
+            else:
+                yield number(own.get(5)), {18: struct.pack("=H", own_family) + gateway}
+        return
     if data is None:
         yield number(found.get(4)), found
         return

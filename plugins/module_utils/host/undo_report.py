@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 from ..core.errors import RdmaError
-from . import commands, edits, store
+from . import commands, edits, netplan, store
 from .files import Root
 from .undo import Undone
 
@@ -21,6 +21,7 @@ _LOCAL = frozenset(["directory", "file", "value"])
 
 _UNITS = "/etc/systemd/system/"
 _RELOAD = 20.0
+_NETPLAN = "/etc/netplan/"
 
 
 def owners_of(modules: Optional[Iterable[str]]) -> Optional[list[str]]:
@@ -73,12 +74,14 @@ def _text(kind: str, value: Any) -> str:
 
 
 def reload_units(root: Root, done: Iterable[Undone]) -> None:
-    """Let systemd read its units again where one of their files was restored.
+    """Let systemd read its units again where one of their files was restored, and netplan its files likewise.
 
     :raises RdmaError: the errors of :func:`commands.run`.
     """
-    units = [each for each in done if each.outcome == "restored" and each.record.name.startswith(_UNITS)]
-    if units and root.exists("/run/systemd/system"):
+    names = [each.record.name for each in done if each.outcome == "restored"]
+    if any(name.startswith(_NETPLAN) for name in names) and commands.find(root, "netplan"):
+        netplan.generate(root)
+    if any(name.startswith(_UNITS) for name in names) and root.exists("/run/systemd/system"):
         commands.run(root, ["systemctl", "daemon-reload"], _RELOAD)
 
 

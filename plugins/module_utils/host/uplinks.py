@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Optional
 
 from ..core import nic_mtu as core
 from ..core.errors import RdmaError
@@ -46,6 +45,15 @@ def refuse_default_route(name: str, nics: Iterable[core.Nic], snapshot: NodeSnap
             hint="Run as root in the host's network namespace.",
             retryable=True,
         )
+    unknown = core.unknown_default(snapshot.routes)
+    if unknown:
+        raise RdmaError(
+            "route_list_unknown",
+            "It cannot be told which NIC carries the default route: the interface of '%s' is not known."
+            % unknown,
+            hint="Look at 'ip route show table all'; a route that names no interface protects none.",
+            route=unknown,
+        )
     core.refuse_default_route(name, core.default_over(name, nics, snapshot.routes))
 
 
@@ -72,13 +80,3 @@ def _nics(known: Mapping[str, link_mtu.Device]) -> list[core.Nic]:
         )
         for name, device in known.items()
     ]
-
-
-def over_default_route(snapshot: NodeSnapshot) -> Optional[dict[str, str]]:
-    """How the default route goes over each interface of a snapshot, empty where it does not; ``None`` when the routes
-    are not known."""
-    if snapshot.routes is None:
-        return None
-    links = snapshot.links or ()
-    nics = [core.Nic(link.name, 0, link.mtu or 0, above=link.master, below=link.parent) for link in links]
-    return {link.name: core.default_over(link.name, nics, snapshot.routes) for link in links}

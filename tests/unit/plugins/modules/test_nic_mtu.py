@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.host import commands, undo
+from ansible_collections.rdma.k8s.plugins.module_utils.host import commands, undo, undo_report
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
-from ansible_collections.rdma.k8s.plugins.modules import nic_mtu
+from ansible_collections.rdma.k8s.plugins.modules import nic_mtu, node_undo
 from ansible_collections.rdma.k8s.tests.support import change_run
 
 MTU = 4200
@@ -228,6 +228,50 @@ def test_network_scripts_get_a_marked_block_and_keep_every_line(tree: Tree) -> N
     assert not tree.good()["changed"]
 
 
+def test_a_copy_of_a_script_owns_nothing(tree: Tree) -> None:
+    """network-scripts and NetworkManager pass over it, so an MTU in it would never be set."""
+    for suffix in (".rpmsave", ".bak", "~", ".orig", ".rpmnew"):
+        tree.write(SCRIPT + suffix, "DEVICE=rail0\nUUID=%s\n" % UUID)
+    assert owner(tree.good())[0] == "none"
+    tree.manager("/etc/NetworkManager/system-connections/a.nmconnection~")
+    tree.write(PROFILE, "[connection]\nuuid=%s\n" % UUID)
+    assert owner(tree.good())[:2] == ("NetworkManager", PROFILE)
+
+
+def test_a_script_keeps_its_bytes_and_every_line_of_others(tree: Tree) -> None:
+    """Another encoding, and an end mark that somebody took away."""
+    text = b"DEVICE=rail0\n# f\xfcr\n# rdma.k8s.nic_mtu: begin\nMTU=9000\nIPADDR=10.0.0.1\nONBOOT=yes\n"
+    place = tree.path / SCRIPT[1:]
+    tree.write(SCRIPT, "")
+    place.write_bytes(text)
+    tree.good()
+    kept = b"DEVICE=rail0\n# f\xfcr\nIPADDR=10.0.0.1\nONBOOT=yes\n"
+    assert place.read_bytes() == kept + b"# rdma.k8s.nic_mtu: begin\nMTU=4200\n# rdma.k8s.nic_mtu: end\n"
+    tree.undo()
+    assert place.read_bytes() == text
+    tree.good(state="absent", mtu=None)
+    assert place.read_bytes() == kept
+
+
+def test_a_drop_in_that_other_nics_need_is_not_removed(tree: Tree) -> None:
+    tree.networkd(3, 4)
+    assert not tree.good("rail0", state="absent", mtu=None)["changed"]
+    tree.good("rail0", "rail1")
+    result = tree.refused("rail0", state="absent", mtu=None)
+    assert (result["code"], result["details"]["others"]) == ("mtu_file_shared", ["rail1"])
+    assert tree.good("rail0", "rail1", state="absent", mtu=None)["actions"] == ["remove " + DROP_IN]
+
+
+def test_the_mtu_of_a_route_is_not_that_of_its_nic(tree: Tree) -> None:
+    """systemd.network knows MTUBytes= in [Route], NetworkManager mtu= in [ipv6]."""
+    tree.networkd(3, text="[Match]\nName=rail0\n[Route]\nMTUBytes=4200\n")
+    tree.write("/etc/systemd/network/20-rails.network.d/99-route.conf", "[Route]\nMTUBytes=1200\n")
+    assert owner(tree.good())[2] == DROP_IN
+    (tree.path / "run/systemd/netif/links/3").unlink()
+    tree.manager(text="[connection]\nuuid=%s\n[ipv6]\nmtu=1280\n" % UUID)
+    assert owner(tree.good())[2] == "/etc/NetworkManager/conf.d/90-rdma-k8s-mtu-rail0.conf"
+
+
 def test_nobody_means_a_udev_rule(tree: Tree) -> None:
     kept = "/etc/udev/rules.d/90-rdma-k8s-mtu-rail0.rules"
     tree.write(
@@ -341,6 +385,51 @@ def test_netplan_is_foreseen_and_undone(tree: Tree, planned: Netplan) -> None:
     assert (planned.calls, change_run.contents(tree.path)) == ([["netplan", "generate"]], before)
 
 
+def test_what_netplan_had_no_time_to_generate_is_generated_by_the_next_run(
+    tree: Tree, planned: Netplan
+) -> None:
+    """A run that was killed, or whose netplan failed, behind the file; present and absent, foreseen each time."""
+
+    def regenerated(**options: Any) -> None:
+        planned.calls.clear()
+        foreseen = change_run.good(nic_mtu, **tree.options(**options), _ansible_check_mode=True)
+        assert ["netplan", "generate"] not in planned.calls
+        result = change_run.good(nic_mtu, **tree.options(**options))
+        assert (result, result["actions"]) == (foreseen, ["generate the files of netplan"])
+        assert planned.calls[-1] == ["netplan", "generate"]
+        assert not change_run.good(nic_mtu, **tree.options(**options))["changed"]
+
+    old = tree.read(PLANNED)
+    change_run.good(nic_mtu, **tree.options())
+    new = tree.read(PLANNED)
+    tree.write(PLANNED, old + "[Route]\nMTUBytes=4200\n")
+    regenerated()
+    assert tree.read(PLANNED) == new
+    change_run.good(nic_mtu, **tree.options(state="absent", mtu=None))
+    tree.write(PLANNED, new)
+    regenerated(state="absent", mtu=None)
+    assert tree.read(PLANNED) == old
+
+
+def test_undo_lets_netplan_generate_again(
+    tree: Tree, planned: Netplan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a link that comes back would get our MTU after the undo."""
+    monkeypatch.setattr(commands, "find", lambda root, name: "/usr/sbin/" + name)
+    old = tree.read(PLANNED)
+    change_run.good(nic_mtu, **tree.options())
+    assert tree.read(PLANNED) != old
+    given = {"host_root": str(tree.path), "modules": ["nic_mtu"]}
+    change_run.good(node_undo, **given)
+    change_run.good(node_undo, **given, state="undone", _ansible_check_mode=True)
+    assert tree.read(PLANNED) != old
+    change_run.good(node_undo, **given, state="undone")
+    assert tree.read(PLANNED) == old
+    planned.calls.clear()
+    assert not change_run.good(node_undo, **given, state="undone")["changed"]
+    assert planned.calls == []
+
+
 def test_what_netplan_refuses_is_not_written(tree: Tree, planned: Netplan) -> None:
     planned.refuses = True
     result = tree.refused()
@@ -451,19 +540,28 @@ def test_virtual_functions_stay_below_their_physical_one(tree: Tree) -> None:
 # Faults of files
 
 
-def test_killed_at_any_step_the_next_run_repairs_and_undo_restores(tree: Tree, planned: Netplan) -> None:
+def test_killed_at_any_step_the_next_run_repairs_and_undo_restores(
+    tree: Tree, planned: Netplan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     del planned
     text = HEADER + "network:\n  version: 2\n  ethernets:\n    fast:\n      mtu: 4200\n"
-    generated, trial = tree.path / PLANNED[1:], tree.path / "run/rdma-k8s-netplan"
-    before = generated.read_text()
+    trial = tree.path / "run/rdma-k8s-netplan"
+    restore = undo.undo
+
+    def undone(root: Root, *owners: Any) -> list[undo.Undone]:
+        """As node_undo does: what netplan has generated follows its files."""
+        done = restore(root, *owners)
+        undo_report.reload_units(root, done)
+        return done
 
     def probe() -> dict[str, str]:
-        """What netplan has generated is no setting, and a killed trial in /run is gone with the next run."""
+        """A killed trial in /run is gone with the next run."""
         if trial.exists():
             shutil.rmtree(trial)
-        generated.write_text(before)
-        return {PLANNED[1:]: "%o %s" % (generated.stat().st_mode | 0o100000, before)}
+        return {}
 
+    monkeypatch.setattr(undo, "undo", undone)
+    monkeypatch.setattr(commands, "find", lambda root, name: "/usr/sbin/" + name)
     given = tree.options()
     assert change_run.killed_everywhere("nic_mtu", given, tree.path, {KEPT[1:]: text}, probe) >= 10
 
@@ -613,6 +711,45 @@ def test_the_default_route_protects_its_nic_and_the_ports_of_its_bridge(live: Pa
     )
     assert [result["code"] for result in (port, bridge)] == ["nic_carries_default_route"] * 2
     assert other["changed"]
+
+
+@needs_root
+@pytest.mark.parametrize("group", [False, True])
+def test_the_default_route_by_a_nexthop_object_protects_its_nic(live: Path, group: bool) -> None:
+    """Without the kernel's compatibility such a route names no interface itself."""
+    setup = [
+        "ip tuntap add nic0 mode tap",
+        "ip link add nic1 type veth peer name peer1",
+        "ip link set nic1 up",
+        "ip link set peer1 up",
+        "ip address add 10.9.0.1/24 dev nic1",
+        "sysctl -qw net.ipv4.nexthop_compat_mode=0",
+        "ip nexthop add id 1 via 10.9.0.2 dev nic1",
+        *(["ip nexthop add id 9 group 1"] if group else []),
+        "ip route add default nhid %d" % (9 if group else 1),
+    ]
+    carrying, other = change_run.in_namespace("nic_mtu", [options(live, "nic1"), options(live)], setup)
+    assert (carrying["code"], "default dev nic1" in carrying["msg"]) == ("nic_carries_default_route", True)
+    assert other["changed"]
+
+
+def test_a_default_route_without_an_interface_protects_every_nic(tree: Tree) -> None:
+    tree.routes[0]["link"] = 0
+    tree.save()
+    result = tree.refused("rail0")
+    assert (result["code"], "the interface of 'default' is not known" in result["msg"]) == (
+        "route_list_unknown",
+        True,
+    )
+
+
+@needs_root
+def test_a_number_that_is_no_mtu_is_refused_before_anything(live: Path) -> None:
+    results = change_run.in_namespace(
+        "nic_mtu", [options(live, "lo", mtu=mtu) for mtu in (65537, 5 * 10**9, -1)], SETUP
+    )
+    assert [result["code"] for result in results] == ["mtu_out_of_range"] * 3
+    assert not (live / "var").exists()
 
 
 @needs_root

@@ -55,7 +55,8 @@ def test_a_virtual_function_is_never_above_its_physical_one(
 
 def test_a_device_without_limits_takes_what_the_kernel_takes() -> None:
     bare = {"a": core.Nic("a", 2, 1500), "b": core.Nic("b", 3, 1500, 0, 0), "c": core.Nic("c", 4, 1500, 1280)}
-    assert order(65535, bare, "a", "b") == "a b"
+    assert order(65536, bare, "a", "b") == "a b"
+    assert order(65537, bare, "a") == order(5 * 10**9, bare, "b") == "mtu_out_of_range"
     assert order(67, bare, "a") == order(1279, bare, "c") == "mtu_out_of_range"
 
 
@@ -89,12 +90,23 @@ STACK = [
         ([Route("::/0", dev="rail0")], "rail0"),
         ([Route("default", dev="rail0"), Route("default", dev="eth0", metric=9)], "eth0 rail0"),
         ([Route("10.0.0.0/8", dev="rail0")], ""),
+        ([Route("0.0.0.0/1", dev="rail0"), Route("128.0.0.0/1", dev="rail0")], "rail0"),
+        ([Route("128.0.0.0/1", dev="rail0"), Route("default", dev="br0")], "eth0 bond0 br0 rail0"),
+        ([Route("default", dev="rail0", table=101), Route("10.0.0.0/8", dev="br0")], "rail0"),
+        ([Route("::/1", dev="rail0")], "rail0"),
     ],
 )
 def test_the_default_route_is_followed_down_to_its_nics(routes: list[Route], carrying: str) -> None:
     """S38: rails can have a default route in a table of their own, which is none of the node."""
     found = [nic.name for nic in STACK if core.default_over(nic.name, STACK, routes)]
     assert found == carrying.split()
+
+
+def test_a_default_route_without_an_interface_is_known_as_such() -> None:
+    """Then every NIC could be the one that carries it."""
+    assert core.unknown_default([Route("10.0.0.0/8"), Route("default", dev="eth0")]) == ""
+    assert core.unknown_default([Route("10.0.0.0/8", dev="eth0"), Route("default")]) == "default"
+    assert core.unknown_default([Route("8000::/1", table=7)]) == "8000::/1 table 7"
 
 
 def test_children() -> None:
@@ -119,7 +131,11 @@ def lines(kind: str, text: str, path: str = "/etc/x.conf") -> list[str]:
     ("kind", "text", "values"),
     [
         (core.NETWORKD, "[Link]\nMTUBytes=1500\n#MTUBytes=1\n;MTUBytes=2\n MTUBytes = 9K\n", ["1500", "9K"]),
+        (core.NETWORKD, "[Route]\nMTUBytes=1400\n[ Link]\nMTUBytes=1\n[Link]\nMTUBytes=9000\n", ["9000"]),
+        (core.NETWORKD, "MTUBytes=1400\n", []),
         (core.MANAGER, "[ethernet]\nmtu=9000\nmtu-x=1\n", ["9000"]),
+        (core.MANAGER, "[ipv6]\nmtu=1280\n[802-3-ethernet]\nmtu=9000\n[connection]\nmtu=1\n", ["9000"]),
+        (core.MANAGER, "[main]\nethernet.mtu=1\n[connection-x]\n802-3-ethernet.mtu=2\n", ["2"]),
         (core.MANAGER, "[connection-a]\nmatch-device=interface-name:rail1\nethernet.mtu=1\n", []),
         (
             core.MANAGER,
@@ -202,3 +218,26 @@ def test_a_definition_of_netplan_that_no_file_name_holds_is_refused() -> None:
     with pytest.raises(RdmaError) as caught:
         core.file_of(core.Owner(core.NETPLAN, "/x", "a/../b"), "rail0", 4200)
     assert caught.value.code == "mtu_owner_unsupported"
+
+
+BEGIN, END = "# rdma.k8s.nic_mtu: begin\n", "# rdma.k8s.nic_mtu: end\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "others"),
+    [
+        ("A=1\n" + BEGIN + "MTU=1\n" + END + "B=2\n", "A=1\nB=2\n", []),
+        ("A=1\n" + BEGIN + "MTU=1\nIPADDR=10.0.0.1\nONBOOT=yes\n", "A=1\nIPADDR=10.0.0.1\nONBOOT=yes\n", []),
+        (BEGIN + "IPADDR=10.0.0.1\nMTU=7\n", "IPADDR=10.0.0.1\nMTU=7\n", ["7"]),
+        (BEGIN + "B=2\nMTU=1\nC=3\n" + END + "MTU=7\n", "B=2\nC=3\nMTU=7\n", ["7"]),
+        (BEGIN + BEGIN + "MTU=1\n" + END + "MTU=7", "MTU=7", ["7"]),
+        (BEGIN + "MTU=1\nB=2\n" + BEGIN + "MTU=1\n" + END, "B=2\n", []),
+        ("A=1\n" + END + "MTU=7\n", "A=1\nMTU=7\n", ["7"]),
+        (BEGIN + "MTU=1", "", []),
+        (BEGIN, "", []),
+    ],
+)
+def test_only_our_lines_are_taken_out_of_a_script(text: str, rest: str, others: list[str]) -> None:
+    """Whatever somebody did to our marks: no line of theirs is lost."""
+    assert core.without_block(text) == rest
+    assert lines(core.IFCFG, text) == others
