@@ -17,7 +17,8 @@ description:
   - C(mlxconfig) or C(mstconfig) is used, whichever the node has, and C(devlink) for cards of the driver C(mlx4_core),
     where the change takes effect at once.
   - Nothing is reset. RV(reboot_required) says that the node must be rebooted, or the firmware reset, before the card
-    works with the wished type. Some machines need to be switched off for it.
+    works with the wished type. Some machines need to be switched off for it. When two reboots did not bring the type,
+    the module refuses with the code V(reboot_budget_spent) instead of asking for a third.
   - All cards are asked before the first one is written. A card without the setting, whose type is fixed, is refused
     with the code V(link_type_not_configurable) unless it has the wished type.
 extends_documentation_fragment:
@@ -25,7 +26,7 @@ extends_documentation_fragment:
 options:
   devices:
     description:
-      - PCI addresses, interfaces or RDMA devices. Ports of one card are set together, whichever is named.
+      - PCI addresses, interfaces or RDMA devices, at least one. Ports of one card are set together, whichever is named.
     type: list
     elements: str
     required: true
@@ -34,7 +35,7 @@ options:
     type: str
     choices: [eth, ib]
   ports:
-    description: Numbers of the ports that are meant. Without it all ports of each card.
+    description: Numbers of the ports that are meant, at least one. Without it all ports of each card.
     type: list
     elements: int
   allow_firmware:

@@ -135,7 +135,7 @@ def plan(query: Query, wanted: str, ports: Optional[Iterable[int]] = None) -> Li
     ]
     not_active = [port for port, setting in known.items() if setting.current not in (name, None)]
     return LinkTypePlan(
-        configurable=bool(known),
+        configurable=bool(query.ports),
         ports=known,
         set={known[port].name: LINK_TYPES[wanted] for port in unset},
         pending=tuple(pending),

@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from ..core import mlxconfig
 from ..core.errors import RdmaError
-from . import firmware, roce_ports
+from . import firmware, reboots, roce_ports
 from .changes import Changes
 from .files import Root
 from .roce_ports import Port
@@ -57,11 +57,12 @@ def apply(  # noqa: PLR0917 (the options of the module)
     :param ports: numbers of the ports that are meant; ``None``: all.
     :param allow_firmware: consent to write into firmware (decision 15).
     :returns: ``cards`` and ``reboot_required``.
-    :raises RdmaError: ``link_type_device_unknown``, ``link_type_not_configurable``, ``link_type_dpu``,
-        ``link_type_port_unknown``, ``consent_missing`` and the errors of :mod:`.firmware`, all before the first
-        change; ``link_type_ignored`` after it.
+    :raises RdmaError: ``nics_none_named``, ``link_type_device_unknown``, ``link_type_not_configurable``,
+        ``link_type_dpu``, ``link_type_port_unknown``, ``consent_missing``, ``reboot_budget_spent`` and the errors of
+        :mod:`.firmware` and :mod:`.reboots`, all before the first change; ``link_type_ignored`` after it.
     """
     root = changes.root
+    _refuse_none(devices, ports)
     cards = [_card(root, pci, wanted, ports, tool) for pci in _addresses(root, devices)]
     to_set = [card for card in cards if card.set]
     if to_set and not allow_firmware:
@@ -76,13 +77,62 @@ def apply(  # noqa: PLR0917 (the options of the module)
             consent=CONSENT,
             cards=[card.pci for card in to_set],
         )
+    if wanted is not None:
+        _refuse_third_reboot(changes, cards, wanted)
     for card in to_set:
         _set(changes, card, str(wanted))
     if to_set and not changes.check_mode:
         cards = [_card(root, card.pci, wanted, ports, tool) for card in cards]
         _refuse_ignored(cards, str(wanted))
+    if wanted is not None and not changes.check_mode:
+        _count_reboots(root, cards, wanted)
     owed = any(card.reboot_required for card in cards)
     return {"cards": [_as_dict(card, wanted) for card in cards], "reboot_required": owed}
+
+
+def _refuse_none(devices: Sequence[str], ports: Optional[Sequence[int]]) -> None:
+    """An empty list is a variable without a value, and would be a success that did nothing."""
+    for option, values in (("devices", devices), ("ports", ports)):
+        if values is not None and not values:
+            raise RdmaError(
+                "nics_none_named",
+                "Nothing is named in %s." % option,
+                hint="Name %s, or leave the option out." % option
+                if option == "ports"
+                else "Name the cards by PCI addresses, interfaces or RDMA devices.",
+            )
+
+
+def plan_of(card: Card, wanted: str) -> str:
+    """The name under which the reboots of a card are counted."""
+    return "%s %s %s" % (OWNER, card.pci, wanted)
+
+
+def _refuse_third_reboot(changes: Changes, cards: Sequence[Card], wanted: str) -> None:
+    """DEV-01: a card that two reboots did not change, such as one that needs a power cycle (S69), stays as it is."""
+    for card in cards:
+        found = reboots.spent(changes.root, plan_of(card, wanted)) if card.reboot_required else None
+        if found is None:
+            continue
+        if not changes.check_mode:
+            reboots.request(changes.root, found.plan, found.reason)
+        raise RdmaError(
+            "reboot_budget_spent",
+            "%d reboots did not give %s the link type %s, and a third needs a person: %s."
+            % (reboots.BUDGET, card.pci, mlxconfig.LINK_LAYERS[wanted], found.reason),
+            hint="Switch the machine off and on. When that helps, the count is forgotten by the next run.",
+            plan=found.plan,
+            boots=list(found.boots),
+        )
+
+
+def _count_reboots(root: Root, cards: Sequence[Card], wanted: str) -> None:
+    for card in cards:
+        if card.reboot_required:
+            reason = "the card %s works with another link type than that of its next reset" % card.pci
+            reboots.request(root, plan_of(card, wanted), reason)
+        else:
+            reboots.forget(root, plan_of(card, wanted))
 
 
 def _addresses(root: Root, devices: Sequence[str]) -> list[str]:

@@ -174,6 +174,56 @@ def test_one_port_of_two(card: Firmware) -> None:
     card.refused("link_type_port_unknown", ports=[3], **WISH)
 
 
+REBOOTS = "var/lib/rdma-k8s/reboots.json"
+
+
+def boot(card: Firmware, number: int) -> None:
+    card.nics.write("proc/sys/kernel/random/boot_id", "boot-%d\n" % number)
+
+
+def test_a_third_reboot_is_refused(card: Firmware) -> None:
+    """DEV-01, S69: the card needs a power cycle, which no reboot is."""
+    boot(card, 1)
+    assert card.good(**WISH)["reboot_required"]
+    assert card.good(**WISH)["reboot_required"]  # asking twice in a boot counts once
+    boot(card, 2)
+    assert card.good(**WISH)["reboot_required"]
+    (entry,) = json.loads((card.root / REBOOTS).read_text())["plans"]
+    assert (entry["plan"], entry["boots"]) == ("link_type %s eth" % CARD, ["boot-1", "boot-2"])
+    boot(card, 3)
+    for check in (True, False):
+        result = card.refused("reboot_budget_spent", _ansible_check_mode=check, **WISH)
+        assert "2 reboots did not give %s the link type Ethernet" % CARD in result["msg"]
+    assert card.good()["reboot_required"]  # reading counts nothing and refuses nothing
+    card.reset()
+    assert not card.good(**WISH)["reboot_required"]
+    assert not (card.root / REBOOTS).exists()
+
+
+def test_a_third_reboot_is_refused_before_the_first_write(card: Firmware) -> None:
+    """Something sets the firmware back at each boot."""
+    for number in (1, 2):
+        boot(card, number)
+        card.good(**WISH)
+        card.edit(rows={name: [*row[:2], row[1]] for name, row in card.card()["rows"].items()})
+    boot(card, 3)
+    card.started.clear()
+    card.refused("reboot_budget_spent", **WISH)
+    assert card.sets() == []
+
+
+def test_check_mode_counts_no_reboot(card: Firmware) -> None:
+    boot(card, 1)
+    assert card.good(_ansible_check_mode=True, **WISH)["reboot_required"]
+    assert not (card.root / REBOOTS).exists()
+
+
+def test_empty_lists_are_refused(card: Firmware) -> None:
+    """A variable without a value is no wish, and a card that has the setting is no card without it."""
+    assert "Nothing is named in devices" in card.refused("nics_none_named", devices=[], **WISH)["msg"]
+    assert "Nothing is named in ports" in card.refused("nics_none_named", ports=[], **WISH)["msg"]
+
+
 def test_without_consent_nothing_is_written(card: Firmware) -> None:
     """Decision 15; also in check mode, since a run would fail."""
     for check in (False, True):
