@@ -217,6 +217,40 @@ def _firewall(terminal: Terminal, node: Node) -> None:
     _rows(terminal, "packet filter rules about UDP 4791", rules)
 
 
+def _proof(terminal: Terminal, node: Node) -> None:
+    section = node.snapshot.fabric
+    if section is None:
+        terminal.pairs([("fabric proof", "not known")])
+        return
+    terminal.lines("  children of the proof")
+    terminal.table(
+        ("NIC", "STATE", "ADDRESS", "GID", "GONE"),
+        [
+            (child.nic, child.state, child.address, _text(child.gid), _text(child.gone))
+            for child in section.children[:MOST]
+        ],
+    )
+    terminal.lines("", "  probes")
+    terminal.table(
+        ("NIC", "PEER", "NEIGHBOUR", "ECHO", "FULL SIZE", "RDMA"),
+        [
+            (
+                probe.nic,
+                probe.peer,
+                _text(probe.neighbour),
+                "%d/%d" % (probe.received, probe.sent),
+                probe.full_error or "%d/%d" % (probe.full_received, probe.full_sent),
+                _text(probe.rdma),
+            )
+            for probe in section.probes[:MOST]
+        ],
+    )
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
 _PAIRS: Sequence[tuple[Sequence[str], Pairs]] = (
     (("rdma-netlink", "/sys/module/ib_core"), _mode),
     (("/proc/modules",), _modules),
@@ -241,5 +275,6 @@ _TABLES: Sequence[tuple[Sequence[str], Table]] = (
     (("routes",), _lists("routes", "routes")),
     (("rules",), _lists("rules", "rules")),
     (("firewall",), _firewall),
+    (("fabric",), _proof),
 )
 """Fields that a check needs, or beginnings of the sources that it names; and what shows their values."""

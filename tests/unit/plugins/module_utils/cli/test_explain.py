@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.rdma.k8s.plugins.module_utils.cli import worked
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import selected
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
+from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.cases.fabric import nodes
 
 CATALOGUE = {check.info.id: check for check in selected(Policy(), proven=True)}
 
@@ -238,3 +239,15 @@ def test_the_view(run, recorded):
 def test_bad_input(run, recorded, arguments, sentence):
     options = ["--snapshots", recorded] if arguments else []
     assert sentence in run("explain", *arguments, *options).refused()
+
+
+def test_the_records_of_a_proof_are_shown(run, tmp_path):
+    """A recorded snapshot with the section of a proof: children, probes, and the verdict on them."""
+    for entry in nodes(names=("a", "b"))():
+        document = entry.snapshot.to_dict()
+        (tmp_path / ("%s.json" % entry.name)).write_text(json.dumps(document))
+    out = run("explain", "RDMA-FAB-006", "--node", "a", "--snapshots", str(tmp_path)).good()
+    rows = [line.split() for line in out.splitlines()]
+    assert ["rdma0", "ready", "10.208.0.1/12", "4", "True"] in rows
+    assert ["rdma1", "b", "b8:3f:d2:00:00:01", "3/3", "3/3", "ok"] in rows
+    assert "Verdict on a: pass" in out
