@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from json.decoder import scanstring
 from typing import Any, NamedTuple, Optional, Union
 
 from ..errors import RdmaError
@@ -150,7 +149,7 @@ def _members(text: str, at: int) -> Iterator[_Member]:
     while text[at] != closing:
         key: Union[str, int] = number
         if closing == "}":
-            key, at = scanstring(text, at + 1, False)
+            key, at = _VALUE.raw_decode(text, at)
             at = _skip(text, _skip(text, at) + 1)
         end = _end(text, at)
         yield _Member(key, at, end)
