@@ -264,3 +264,25 @@ def test_removing_the_namespace_ends_its_listeners(node: PrivateNode) -> None:
     assert node.wait_for(lambda: not any(os.path.exists("/proc/%d/ns/net" % pid) for pid in pids))
     assert node.namespaces() == ["far"]
     assert node.gids_gone(CHILD[0])
+
+
+@in_private_node
+def test_killed_anywhere_the_next_run_listens_or_ends_all(node: PrivateNode) -> None:
+    install_rping(node)
+    children(node)
+    options = {"role": "listen", "namespace": OURS}
+    number = 0
+    while change_run._killed(fabric_probe, options, number + 1, ""):
+        number += 1
+        if number % 2:
+            assert change_run.good(fabric_probe, **options)["listening"] == ["rdma0", "rdma1"]
+            assert listening(node) == 2, number
+        change_run.good(fabric_probe, role="stop", namespace=OURS)
+        assert running(node) == [], number
+    assert listening(node) == 2
+    assert number >= 2
+
+
+def listening(node: PrivateNode) -> int:
+    with namespaces.opened("/run/netns/" + OURS, OURS) as namespace:
+        return listeners.count(node.root, namespace)
