@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import Optional
 
 from .errors import RdmaError
-from .snapshot import Route
+from .snapshot import Route, Rule
 
 NETPLAN, NETWORKD, MANAGER, IFCFG, IFUPDOWN, NOBODY = (
     "netplan",
@@ -209,11 +209,14 @@ def refuse_oca(name: str, oca: str) -> None:
         )
 
 
-def default_over(name: str, nics: Iterable[Nic], routes: Iterable[Route]) -> str:
+def default_over(
+    name: str, nics: Iterable[Nic], routes: Iterable[Route], rules: Optional[Iterable[Rule]] = None
+) -> str:
     """How the default route goes over a NIC, itself or what is made of it (a bond, a bridge, a VLAN); else empty.
 
     IPv4 decides; IPv6 only where there is no default route for IPv4. A route to half of all addresses is one, too.
-    A table of its own is for what comes from a rail (S38); it counts where the main table has no default route.
+    A table of its own is for what comes from a rail (S38). It counts where a rule sends everything there, and where
+    the main table has no default route.
     """
     nics, routes = list(nics), list(routes)
     stacked, more = {name}, {name}
@@ -222,9 +225,11 @@ def default_over(name: str, nics: Iterable[Nic], routes: Iterable[Route]) -> str
         above |= {nic.above for nic in nics if nic.name in more and nic.above}
         more = above - stacked
         stacked |= more
+    tables = {_MAIN_TABLE}
+    tables |= {rule.table for rule in rules or () if rule.src == "all" and rule.more in ("", "inet6")}
     for destination, halves in _HALVES.items():
         found = [route for route in routes if route.dst in (destination, *halves)]
-        found = [route for route in found if route.table == _MAIN_TABLE] or found
+        found = [route for route in found if route.table in tables] or found
         over = [route for route in found if route.dev in stacked]
         if found:
             return _told(over[0]) if over else ""

@@ -28,7 +28,9 @@ def as_dicts(snapshot: NodeSnapshot) -> list[dict[str, Any]]:
         {
             **nics.as_dict(nic),
             "rdma_network": nic.name in of_network,
-            "default_route": None if routes is None else default_over(nic.name, stacked, routes),
+            "default_route": None
+            if routes is None
+            else default_over(nic.name, stacked, routes, snapshot.rules),
         }
         for nic in nics.join(snapshot)
     ]

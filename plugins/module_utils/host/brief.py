@@ -32,6 +32,7 @@ def read(root: Root, metadata: Optional[Imds] = None) -> NodeSnapshot:
         subsets=SUBSETS,
         links=None if linker is None else linker.links(),
         routes=None if linker is None else linker.routes(),
+        rules=None if linker is None else linker.rules(),
         pci=sysfs.functions(root),
         oca=oca.read(root),
         imds=metadata,

@@ -10,6 +10,7 @@ with any release.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -17,11 +18,11 @@ from collections.abc import Iterator
 from typing import Optional
 
 from .files import Root, reason_of
-from .records import AddressRecord, LinkRecord, RouteRecord, RtnetlinkRecord
+from .records import AddressRecord, LinkRecord, RouteRecord, RtnetlinkRecord, RuleRecord
 
 SOURCE = "rtnetlink"
 REQUEST, ACK, DUMP = 1, 4, 0x300
-NEW_LINK, GET_LINK, GET_ADDRESS, GET_ROUTE, GET_NEXTHOP = 16, 18, 22, 26, 106
+NEW_LINK, GET_LINK, GET_ADDRESS, GET_ROUTE, GET_RULE, GET_NEXTHOP = 16, 18, 22, 26, 34, 106
 
 _ERROR, _DONE = 2, 3
 _DUMP_INTERRUPTED = 0x10
@@ -34,6 +35,11 @@ _OPERSTATES = ("unknown", "notpresent", "down", "lowerlayerdown", "testing", "do
 _LINK = struct.Struct("=BxHiII")
 _ADDRESS = struct.Struct("=BBBBI")
 _ROUTE = struct.Struct("=8BI")
+_RULE = struct.Struct("=8BI")
+_INVERT = 2
+_NO_SELECTORS = frozenset([2, 6, 15, 18, 21])  # source, priority, table, padding, who made it
+_SUPPRESSORS = frozenset([13, 14])
+_NO_LIMIT = 0xFFFFFFFF
 
 
 class _InterruptedError(Exception):
@@ -119,7 +125,7 @@ def link_request(index: int, more: bytes) -> bytes:
 def read(root: Root) -> Optional[RtnetlinkRecord]:
     """Links, addresses and unicast routes of both families; ``None`` with the reason among the errors of ``root``.
 
-    The same as :func:`.rtnetlink.read` says, without policy rules.
+    The same as :func:`.rtnetlink.read` says; of policy rules only which attributes they have beside a source.
     """
     try:
         return RtnetlinkRecord(
@@ -128,7 +134,7 @@ def read(root: Root) -> Optional[RtnetlinkRecord]:
                 filter(None, [_address(body) for body in dump(GET_ADDRESS, _ADDRESS.pack(0, 0, 0, 0, 0))])
             ),
             routes=tuple(_routes()),
-            rules=(),
+            rules=tuple(_rules()),
         )
     except (OSError, struct.error, ValueError) as error:
         root.fail(SOURCE, reason_of(error) if isinstance(error, OSError) else str(error))
@@ -185,6 +191,35 @@ def _routes() -> Iterator[RouteRecord]:
                     protocol=protocol,
                     metric=number(found.get(6)),
                 )
+
+
+def _rules() -> Iterator[RuleRecord]:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            bodies = dump(GET_RULE, _RULE.pack(family, 0, 0, 0, 0, 0, 0, 0, 0))
+        except OSError as error:
+            if error.errno in (errno.EAFNOSUPPORT, errno.EOPNOTSUPP):  # a kernel without rules
+                continue
+            raise
+        for body in bodies:
+            _family, _dst, length, tos, table, _r1, _r2, action, flags = _RULE.unpack_from(body)
+            found = attributes(body, _RULE.size)
+            more = ["not"] if flags & _INVERT else []
+            more += ["tos"] if tos else []
+            more += [
+                "attribute %d" % kind
+                for kind, data in sorted(found.items())
+                if kind not in _NO_SELECTORS and not (kind in _SUPPRESSORS and number(data) == _NO_LIMIT)
+            ]
+            yield RuleRecord(
+                family=family,
+                priority=number(found.get(6)),
+                source=_ip(family, found.get(2)),
+                length=length,
+                table=number(found[15]) if 15 in found else table,
+                action=action,
+                selectors=" ".join(more),
+            )
 
 
 class _Nexthops:

@@ -54,7 +54,7 @@ def refuse_default_route(name: str, nics: Iterable[core.Nic], snapshot: NodeSnap
             hint="Look at 'ip route show table all'; a route that names no interface protects none.",
             route=unknown,
         )
-    core.refuse_default_route(name, core.default_over(name, nics, snapshot.routes))
+    core.refuse_default_route(name, core.default_over(name, nics, snapshot.routes, snapshot.rules))
 
 
 def require_other(root: Root, names: Iterable[str]) -> None:

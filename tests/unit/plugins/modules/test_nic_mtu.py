@@ -733,6 +733,25 @@ def test_the_default_route_by_a_nexthop_object_protects_its_nic(live: Path, grou
     assert other["changed"]
 
 
+@needs_root
+def test_a_rule_that_sends_everything_to_a_table_protects_its_nic(live: Path) -> None:
+    """And one for the addresses of a rail does not (S38)."""
+    rail = [
+        *SETUP,
+        "ip address add 10.8.0.1/24 dev nic0",
+        "ip route add default via 10.8.0.2",
+        "ip route add default via 10.9.0.2 table 101 onlink dev nic1",
+        "ip rule add from 10.9.0.1 lookup 101",
+    ]
+    runs = [options(live, "nic1"), {"command": "ip rule add lookup 101"}, options(live, "nic1")]
+    free, _unused, carrying = change_run.in_namespace("nic_mtu", runs, rail)
+    assert free["changed"]
+    assert (carrying["code"], "default dev nic1 table 101" in carrying["msg"]) == (
+        "nic_carries_default_route",
+        True,
+    )
+
+
 def test_a_default_route_without_an_interface_protects_every_nic(tree: Tree) -> None:
     tree.routes[0]["link"] = 0
     tree.save()

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import nic_mtu as core
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
-from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import Route
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import Route, Rule
 
 
 def nics(**mtus: int) -> dict[str, core.Nic]:
@@ -100,6 +100,24 @@ def test_the_default_route_is_followed_down_to_its_nics(routes: list[Route], car
     """S38: rails can have a default route in a table of their own, which is none of the node."""
     found = [nic.name for nic in STACK if core.default_over(nic.name, STACK, routes)]
     assert found == carrying.split()
+
+
+@pytest.mark.parametrize(
+    ("rules", "carrying"),
+    [
+        ([], False),
+        ([Rule(100, "10.0.0.7", 101)], False),
+        ([Rule(100, "all", 101, "fwmark 1")], False),
+        ([Rule(100, "all", 7)], False),
+        ([Rule(100, "all", 101)], True),
+        ([Rule(0, "all", 255), Rule(100, "all", 101, "inet6"), Rule(32766)], True),
+    ],
+)
+def test_a_rule_for_everything_makes_another_table_the_nodes(rules: list[Rule], carrying: bool) -> None:
+    """S38: a rule for the addresses of a rail does not."""
+    routes = [Route("default", dev="rail0", table=101), Route("default", dev="br0")]
+    assert bool(core.default_over("rail0", STACK, routes, rules)) == carrying
+    assert core.default_over("eth0", STACK, routes, rules)
 
 
 def test_a_default_route_without_an_interface_is_known_as_such() -> None:

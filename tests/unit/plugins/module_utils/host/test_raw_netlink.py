@@ -40,6 +40,12 @@ ip route add 10.60.0.0/16 via inet6 fd00::2 dev nic1
 ip route add blackhole 10.70.0.0/16
 ip route add fd01::/48 via fd00::2 metric 5
 ip route add 10.80.0.7 dev nic1 table 5000 proto 12
+ip rule add from 10.9.0.1 lookup 115 priority 100
+ip rule add fwmark 7 lookup 5000 priority 101
+ip rule add lookup 5000 priority 102
+ip rule add not from 10.9.0.0/24 to 10.0.0.0/8 lookup 5000 priority 103
+ip rule add lookup main suppress_prefixlength 0 priority 104
+ip -6 rule add lookup 5000 priority 105
 """
 
 COMPARE = """
@@ -74,6 +80,11 @@ def test_links_addresses_and_routes_are_those_of_the_library() -> None:
     assert raw["links"] == library["links"]
     assert raw["addresses"] == library["addresses"]
     assert raw["routes"] == library["routes"]
+    # of selectors only whether there are any
+    assert [{**rule, "selectors": bool(rule["selectors"])} for rule in raw["rules"]] == [
+        {**rule, "selectors": bool(rule["selectors"])} for rule in library["rules"]
+    ]
+    assert [rule["priority"] for rule in raw["rules"] if rule["selectors"]] == [101, 103, 104]
     assert {route["dst"] for route in raw["routes"]} >= {
         "10.224.0.0",
         "10.50.0.0",
