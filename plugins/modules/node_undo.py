@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - rdma.k8s.attributes.libraries
 notes:
   - Undoing leaves no undo record itself.
-  - A setting that is read at boot is restored for the next boot; the module that made it says when a reboot is owed.
+  - A setting that is read at boot is restored for the next boot; RV(reboot_required) says when a reboot is owed.
 options:
   state:
     description:
@@ -42,6 +42,12 @@ options:
         P(rdma.k8s.python_environment#module) made.
     type: list
     elements: str
+  allow_firmware:
+    description:
+      - Consent to write settings of firmware back, such as a link type. Without it they are V(kept), also with
+        O(state=listed).
+    type: bool
+    default: false
   host_root:
     description: Root of the file system of the node, V(/) on the node itself.
     type: path
@@ -91,8 +97,8 @@ records:
       sample: /etc/modprobe.d/ib_core.conf
     outcome:
       description:
-        - V(restored); V(kept) when it was changed by somebody else since, or is in use; V(gone) when there is no such
-          object now; V(failed).
+        - V(restored); V(kept) when it was changed by somebody else since, is in use, or needs consent; V(gone) when
+          there is no such object now; V(failed).
         - In check mode and with O(state=listed) it is what would become of it.
       type: str
       returned: always
@@ -107,6 +113,38 @@ records:
       type: str
       returned: always
       sample: "2026-08-01T12:00:00Z"
+reboot_required:
+  description: Whether the node must be rebooted before all that was restored, or would be, counts.
+  returned: always
+  type: bool
+  sample: true
+reboot_reasons:
+  description: Why, a sentence for each reason.
+  returned: always
+  type: list
+  elements: str
+  sample: [The RDMA subsystem runs in exclusive mode until a boot brings shared mode.]
+restart_required:
+  description: What still works with what was there before the undo.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    component:
+      description: V(agent), V(driver), or a unit of systemd.
+      type: str
+      returned: always
+      sample: agent
+    reason:
+      description: Why.
+      type: str
+      returned: always
+      sample: "The agent reads its files when it starts: the files change in this run."
+    command:
+      description: What starts it again.
+      type: str
+      returned: always
+      sample: snap restart oracle-cloud-agent
 actions:
   description: What was restored, or would be.
   returned: always
@@ -119,7 +157,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
-from ansible_collections.rdma.k8s.plugins.module_utils.host import undo, undo_report
+from ansible_collections.rdma.k8s.plugins.module_utils.host import undo, undo_owed, undo_report
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
 
 
@@ -128,6 +166,7 @@ def main() -> None:
         argument_spec={
             "state": {"type": "str", "choices": ["listed", "undone"], "default": "listed"},
             "modules": {"type": "list", "elements": "str"},
+            "allow_firmware": {"type": "bool", "default": False},
             "host_root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,
@@ -136,18 +175,28 @@ def main() -> None:
     owners = undo_report.owners_of(module.params["modules"])
     only_tell = module.check_mode or module.params["state"] == "listed"
     done: list = []
+    reasons: list = []
+    restarts: list = []
     error = None
     try:
         _module.prepare(module, undo_report.libraries(root, owners))
-        done = undo.undo(root, owners, check_mode=only_tell)
+        done = undo.undo(root, owners, only_tell, () if module.params["allow_firmware"] else undo.FIRMWARE)
         if module.params["state"] == "undone":
             error = undo_report.failure(done)
+        reasons, restarts = undo_owed.reboots(root, done), undo_owed.restarts(root, done)
         if not only_tell:
             undo_report.reload_units(root, done)
     except RdmaError as caught:
         error = error or caught
     restored = [each for each in done if each.outcome == "restored"]
-    result = {"records": [undo_report.entry(each) for each in done], "actions": [], "changed": False}
+    result = {
+        "records": [undo_report.entry(each) for each in done],
+        "actions": [],
+        "changed": False,
+        "reboot_required": bool(reasons),
+        "reboot_reasons": reasons,
+        "restart_required": restarts,
+    }
     if module.params["state"] == "undone":
         result["changed"] = bool(restored)
         result["actions"] = [undo_report.action(each) for each in restored]

@@ -396,6 +396,17 @@ def left_images(
     return [(each.image, then, now) for each in images if each.has_module and _mode_in(each) == now]
 
 
+def mode_at_boot(root: Root, restored: dict[str, Optional[str]]) -> Optional[str]:
+    """The mode that the next boot gives when modprobe files are restored, as in :func:`left_images`.
+
+    :raises RdmaError: ``file_unreadable``
+    """
+    arguments = netns.Sources([], kernel.command_line(root)).arguments
+    if arguments:
+        return netns.mode_of_places(arguments)
+    return _mode_of_files({**dict(kernel.exact_modprobe_files(root)), **restored})
+
+
 def _mode_of_files(files: dict[str, Optional[str]]) -> Optional[str]:
     texts = [(path, text) for path, text in sorted(files.items(), key=_by_name) if text is not None]
     return netns.mode_of_places(netns.Sources(texts).in_files)

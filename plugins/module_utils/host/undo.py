@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
@@ -121,32 +121,48 @@ _GONE = frozenset({"nic_vanished", "netdev_missing", "value_missing"})
 """Codes of reads that say that the object is not there. Its record stays, for the day when it is back."""
 
 
-def undo(root: Root, owners: Optional[Iterable[str]] = None, check_mode: bool = False) -> list[Undone]:
+CONSENT_MISSING = "%s is a setting of firmware; allow_firmware: true lets it be written back."
+FIRMWARE = frozenset({"devlink_type", "firmware"})
+"""Kinds whose writing needs a consent of its own (decision 15)."""
+
+
+def undo(
+    root: Root,
+    owners: Optional[Iterable[str]] = None,
+    check_mode: bool = False,
+    forbidden: Collection[str] = (),
+) -> list[Undone]:
     """Restore what was there before our changes, the last change first.
 
     An object that holds neither the value before nor ours was changed by somebody else: it is left alone, and its
     record stays. One that fails does not stop the others.
 
     :param owners: only the changes of these modules; all when not given.
+    :param forbidden: kinds that are kept for want of consent.
     :raises RdmaError: the errors of :func:`store.records` and :func:`store.lock`.
     """
     wanted = None if owners is None else set(owners)
     if check_mode:
-        return _undo(root, wanted, True)
+        return _undo(root, wanted, True, forbidden)
     if not store.records(root):
         return []
     with store.lock(root):
-        return _undo(root, wanted, False)
+        return _undo(root, wanted, False, forbidden)
 
 
-def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undone]:
+def _undo(
+    root: Root, wanted: Optional[set[str]], check_mode: bool, forbidden: Collection[str]
+) -> list[Undone]:
     done = []
     leaving: set[str] = set()
     ours = [record for record in store.records(root) if wanted is None or record.owner in wanted]
     images, failed = _images(root, ours, check_mode)
     for record in sorted([*ours, *images], key=_order):
         try:
-            answer = _restore(root, record, check_mode, frozenset(leaving))
+            if record.kind in forbidden:
+                answer = _keep(root, record, check_mode)
+            else:
+                answer = _restore(root, record, check_mode, frozenset(leaving))
         except RdmaError as error:
             answer = Undone(record, "gone" if error.code in _GONE else "failed", str(error))
         if answer is not None:
@@ -154,6 +170,16 @@ def _undo(root: Root, wanted: Optional[set[str]], check_mode: bool) -> list[Undo
             if answer.outcome == "restored" and not record.before and record.kind in ("file", "directory"):
                 leaving.add(record.name)
     return [*done, *failed]
+
+
+def _keep(root: Root, record: store.Record, check_mode: bool) -> Optional[Undone]:
+    """What would become of a record whose object must not be written."""
+    answer = _restore(root, record, True, frozenset())
+    if answer is None and not check_mode:
+        store.forget(root, record.kind, record.name)  # it is back by itself
+    if answer is not None and answer.outcome == "restored":
+        return Undone(record, "kept", CONSENT_MISSING % record.name)
+    return answer
 
 
 def _images(

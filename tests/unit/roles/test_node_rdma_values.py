@@ -80,3 +80,29 @@ def test_routes_that_are_not_known_exclude_nothing() -> None:
     """The modules refuse then, with the reason."""
     answer = found(fleet.node("BM.GPU.H100.8", name="n1"), default_route=None)
     assert len(value("__node_rdma_nics", __node_rdma_found=answer)) == 16
+
+
+def test_without_consent_the_firmware_is_owed() -> None:
+    foreseen = {"actions": ["set mstconfig 0000:3b:00.0 LINK_TYPE_P1"], "reboot_required": True}
+    owed = value("__node_rdma_owes", __node_rdma_link_foreseen=foreseen, __node_rdma_link={"skipped": True})
+    assert owed == ["Firmware: set mstconfig 0000:3b:00.0 LINK_TYPE_P1"]
+
+
+def test_what_is_owed_after_undoing() -> None:
+    undone = {
+        "reboot_reasons": ["The RDMA subsystem runs in exclusive mode until a boot brings shared mode."],
+        "restart_required": [
+            {"component": "agent", "reason": "r", "command": "snap restart oracle-cloud-agent"}
+        ],
+        "records": [
+            {"outcome": "restored", "reason": ""},
+            {"outcome": "kept", "reason": "ib_core cannot go back yet: it is in use."},
+        ],
+    }
+    assert value("__node_rdma_owes_undone", __node_rdma_undone=undone) == [
+        "Reboot: The RDMA subsystem runs in exclusive mode until a boot brings shared mode.",
+        "Restart: snap restart oracle-cloud-agent",
+        "ib_core cannot go back yet: it is in use.",
+    ]
+    nothing = {"reboot_reasons": [], "restart_required": [], "records": []}
+    assert value("__node_rdma_owes_undone", __node_rdma_undone=nothing) == []

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.host import undo
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
-from ansible_collections.rdma.k8s.plugins.modules import link_type
+from ansible_collections.rdma.k8s.plugins.modules import link_type, node_undo
 from ansible_collections.rdma.k8s.tests.support import change_run, fake_nic
 from ansible_collections.rdma.k8s.tests.support.fake_nic import Nics
 
@@ -309,6 +309,51 @@ def test_undo_writes_the_former_type_back(card: Firmware) -> None:
     card.good(**WISH)
     assert {entry.outcome for entry in undo.undo(Root(str(card.root)), ["link_type"])} == {"restored"}
     assert change_run.contents(card.root) == before
+
+
+def undone(card: Firmware, **more: Any) -> dict[str, Any]:
+    return change_run.good(node_undo, **{"host_root": str(card.root), "state": "undone", **more})
+
+
+def test_undo_writes_firmware_with_consent_alone(card: Firmware) -> None:
+    """Decision 15: what needs consent on the way there needs it on the way back, too."""
+    card.good(**WISH)
+    card.reset()
+    card.started.clear()
+    told = undone(card)
+    assert card.sets() == []
+    assert [(each["outcome"], each["name"].split()[-1]) for each in told["records"]] == [
+        ("kept", "LINK_TYPE_P2"),
+        ("kept", "LINK_TYPE_P1"),
+    ]
+    assert "allow_firmware: true" in told["records"][0]["reason"]
+    assert (told["changed"], told["reboot_required"]) == (False, False)
+    foreseen = undone(card, allow_firmware=True, _ansible_check_mode=True)
+    assert card.sets() == []
+    done = undone(card, allow_firmware=True)
+    assert foreseen == done
+    assert len(card.sets()) == 2
+    assert (done["changed"], done["reboot_required"]) == (True, True)
+    assert done["reboot_reasons"][0] == (
+        "mstconfig %s LINK_TYPE_P2 is IB in firmware again, which counts from the next reset, usually a reboot."
+        % CARD
+    )
+    assert undone(card)["records"] == []
+
+
+def test_undo_before_the_reset_owes_no_reboot(card: Firmware) -> None:
+    """S69: the card never worked with the other type."""
+    card.good(**WISH)
+    done = undone(card, allow_firmware=True)
+    assert (done["changed"], done["reboot_required"], done["reboot_reasons"]) == (True, False, [])
+
+
+def test_what_is_back_by_itself_needs_no_consent(card: Firmware) -> None:
+    card.good(**WISH)
+    card.edit(rows={name: [*row[:2], row[1]] for name, row in card.card()["rows"].items()})
+    card.started.clear()
+    assert undone(card)["records"] == []
+    assert (card.sets(), undone(card, state="listed")["records"]) == ([], [])
 
 
 def test_killed_at_every_step(card: Firmware) -> None:

@@ -9,14 +9,21 @@ import contextlib
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.rdma.k8s.plugins.module_utils import bundle
-from ansible_collections.rdma.k8s.plugins.module_utils.host import store, undo_report
+from ansible_collections.rdma.k8s.plugins.module_utils.core import netns
+from ansible_collections.rdma.k8s.plugins.module_utils.host import (
+    memlock,
+    netns_mode,
+    oca,
+    store,
+    undo_report,
+)
 from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
 from ansible_collections.rdma.k8s.plugins.modules import node_undo
@@ -126,6 +133,60 @@ def test_what_somebody_else_changed_is_kept_and_is_no_failure(host: Path) -> Non
     assert kept["name"] == CONF
     assert "somebody else" in kept["reason"]
     assert (host / CONF[1:]).read_text() == "theirs\n"
+
+
+@pytest.mark.parametrize(("mode", "owed"), [("exclusive", True), ("shared", False), (None, False)])
+def test_a_mode_that_only_a_boot_brings_back_is_owed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Optional[str], owed: bool
+) -> None:
+    """S20, decision 15: the node was booted into the mode of our file, so that no live change is recorded."""
+    make(tmp_path)
+    (tmp_path / CONF[1:]).write_text("options ib_core netns_mode=1\n")
+    with Changes(Root(str(tmp_path)), "netns_mode") as made:
+        made.file(CONF, "options ib_core netns_mode=0\n")
+    monkeypatch.setattr(netns_mode, "running", lambda root: netns.Reading(mode))
+    foreseen = run(host_root=str(tmp_path), state="undone", _ansible_check_mode=True)
+    listed = run(host_root=str(tmp_path))
+    done = run(host_root=str(tmp_path), state="undone")
+    for result in (foreseen, listed, done):
+        assert result["reboot_required"] is owed
+        assert result["reboot_reasons"] == (
+            ["The RDMA subsystem runs in exclusive mode until a boot brings shared mode."] if owed else []
+        )
+    again = run(host_root=str(tmp_path), state="undone")
+    assert (again["reboot_required"], again["restart_required"]) == (False, [])
+
+
+def test_a_kernel_argument_decides_the_mode_of_the_next_boot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S26: it counts behind all files."""
+    make(tmp_path)
+    (tmp_path / "proc/cmdline").write_text("quiet ib_core.netns_mode=0\n")
+    with Changes(Root(str(tmp_path)), "netns_mode") as made:
+        made.file(CONF, "options ib_core netns_mode=0\n")
+    monkeypatch.setattr(netns_mode, "running", lambda root: netns.Reading("exclusive"))
+    assert run(host_root=str(tmp_path), state="undone")["reboot_required"] is False
+
+
+def test_restarts_of_what_read_the_files_are_owed(tmp_path: Path) -> None:
+    """F54, F57, decision 15: the agent, the driver and the runtime work with what they read."""
+    make(tmp_path)
+    unit = "/etc/systemd/system/containerd.service.d/" + memlock.DROP_IN
+    with Changes(Root(str(tmp_path)), "oca_config") as made:
+        made.file(oca.NETWORK, "{}")
+    with Changes(Root(str(tmp_path)), "runtime_memlock") as made:
+        made.file(unit, "[Service]\n")
+    result = run(host_root=str(tmp_path), state="undone")
+    assert [each["component"] for each in result["restart_required"]] == [
+        "agent",
+        "driver",
+        "containerd.service",
+    ]
+    assert result["restart_required"][2]["command"] == "systemctl restart containerd.service"
+    described = yaml.safe_load(node_undo.RETURN)
+    assert set(result["restart_required"][0]) == set(described["restart_required"]["contains"])
+    assert run(host_root=str(tmp_path), state="undone")["restart_required"] == []
 
 
 def test_one_failure_does_not_stop_the_rest(host: Path) -> None:
