@@ -76,6 +76,7 @@ class Cluster:
         self.progress = progress
         self.programs = Programs(cache)
         self.directory = cache.path / "cluster" / self.name
+        self._children: dict[str, subprocess.Popen] = {}
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -220,11 +221,13 @@ class Cluster:
                 env={**os.environ, "GOGC": "75"},
             )
         self._pid_file(part).write_text(f"{child.pid}\n", encoding="utf-8")
+        self._children[part] = child
 
     def _wait(self, part: str, done: collections.abc.Callable[[], bool]) -> None:
         end = time.monotonic() + START_TIMEOUT
         while not done():
-            if part not in self.alive():
+            # Not alive(): for a moment after its start a process has no command line yet.
+            if self._children[part].poll() is not None:
                 tail = self.log_of(part).decode(errors="replace").strip().splitlines()[-3:]
                 raise LabError("part_ended", f"{part} ended at once: {' | '.join(tail) or 'it said nothing'}")
             if time.monotonic() > end:

@@ -546,11 +546,11 @@ class Nodes:
             return told[0] if told else ""
 
         said = str(until("an event tells why", NODE_PATIENCE, refused))
-        need('unknown field "type"' in said.replace("\\", ""), f"it failed for another reason: {said}")
+        need('unknown field "interface.type"' in said, f"it failed for another reason: {said}")
         link = self.nodes.node_run(1, "ip -br link show dev rdma3")
         need("UP" in link, f"rdma3 is not on the host any more: {link}")
         self.cluster.kubectl("delete", "pod", "child", "--force", "--grace-period=0")
-        return 'unknown field "type"; rdma3 stays on the host'
+        return 'unknown field "interface.type"; rdma3 stays on the host'
 
     def down(self) -> str:
         """No process of the cluster or its nodes."""

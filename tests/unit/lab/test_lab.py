@@ -260,3 +260,33 @@ def test_the_switch_is_started_and_ended(this: lab.Lab) -> None:
     assert process.running(this.directory / "switch.pid", "rdma-lab-one-switch")
     assert this.down() == ["rdma-lab-one-switch"]
     assert this.alive() == []
+
+
+def test_all_nodes_at_once_and_the_first_trouble() -> None:
+    done = []
+
+    def work(node: int) -> None:
+        if node % 2:
+            raise LabError("odd", f"node{node} is odd")
+        done.append(node)
+
+    with pytest.raises(LabError, match="node1 is odd"):
+        lab.each_node(range(1, 5), work)
+    assert sorted(done) == [2, 4]
+
+
+def test_a_slow_sshd_is_given_more_time(this: lab.Lab) -> None:
+    """A banner that comes late is waited for on the same connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def late() -> None:
+            connection, _address = server.accept()
+            with connection:
+                time.sleep(0.3)
+                connection.sendall(b"SSH-2.0-x\r\n")
+
+        thread = threading.Thread(target=late)
+        thread.start()
+        assert this._banner(server.getsockname()[1], 5.0)
+        thread.join()
+        assert not this._banner(server.getsockname()[1], 0.1)

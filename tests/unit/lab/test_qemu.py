@@ -205,3 +205,22 @@ def test_other_machines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qemu.platform, "machine", lambda: "aarch64")
     with pytest.raises(LabError, match="Linux on aarch64"):
         qemu.check_host()
+
+
+def test_a_node_of_a_cluster_has_a_second_disk_and_a_way_to_the_api() -> None:
+    files = dataclasses.replace(FILES, kube="/k/kube.raw", relay="python3 /r,1/relay.py api")
+    words = qemu.node_command(plan.make_spec(kube=True), 1, files, START)
+    (management, *_rails) = options(words, "-netdev")
+    assert "restrict=on" in management
+    assert management.endswith(",guestfwd=tcp:10.140.64.3:6443-cmd:python3 /r,,1/relay.py api")
+    assert "if=none,id=kube,file=/k/kube.raw,format=raw,readonly=on" in options(words, "-drive")
+    assert options(words, "-m") == ["1024"]
+
+
+def test_the_saved_state_of_a_cluster_node_is_another_one() -> None:
+    keys = {
+        qemu.state_key(plan.make_spec(kube=kube, mem=1024), "image", "tcg", build)
+        for kube in (False, True)
+        for build in ("q", "q+disk")
+    }
+    assert len(keys) == 4

@@ -81,11 +81,17 @@ type simulation struct {
 	ready    map[types.UID]time.Time          // pods whose containers may start from then on
 	prepared map[types.UID]map[types.UID]bool // claim -> pods it is prepared for
 	told     map[types.UID]string             // the last trouble that an event told of, by pod
-	reboots  map[string]time.Time             // nodes that are down for a reboot, until when
+	reboots  map[string]reboot                // nodes that boot, or have booted and still carry the fault
 }
 
 type stop struct {
 	at time.Time
+}
+
+// reboot is how long a node is down, and the boot id that it has then.
+type reboot struct {
+	until time.Time
+	boot  string
 }
 
 type simOptions struct {
@@ -135,7 +141,7 @@ func newSimulation(client kubernetes.Interface, options simOptions) *simulation 
 	s := &simulation{
 		client: client, options: options, names: map[string]int{}, stopping: map[types.UID]stop{},
 		ready: map[types.UID]time.Time{}, prepared: map[types.UID]map[types.UID]bool{},
-		told: map[types.UID]string{}, reboots: map[string]time.Time{},
+		told: map[types.UID]string{}, reboots: map[string]reboot{},
 		queue: workqueue.NewTypedRateLimitingQueue(limiter),
 		nodeQ: workqueue.NewTypedRateLimitingQueue(limiter),
 	}
@@ -333,7 +339,7 @@ func has(node *corev1.Node, fault string) bool {
 func (s *simulation) rebooting(name string) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return time.Now().Before(s.reboots[name])
+	return time.Now().Before(s.reboots[name].until)
 }
 
 func (s *simulation) enqueueNode(before, now *corev1.Node) {
@@ -378,13 +384,23 @@ func (s *simulation) syncNode(ctx context.Context, name string) (time.Duration, 
 	if boot == "" {
 		boot = string(uuid.NewUUID())
 	}
-	ready := !has(node, faultNotReady)
+	ready, booted := !has(node, faultNotReady), false
+	s.lock.Lock()
 	if has(node, faultReboot) {
-		boot, ready, again, err = s.reboot(ctx, node, boot)
-		if err != nil {
-			return 0, err
+		plan, began := s.reboots[name]
+		if !began {
+			plan = reboot{time.Now().Add(rebootTime), string(uuid.NewUUID())}
+			s.reboots[name] = plan
 		}
+		if left := time.Until(plan.until); left > 0 {
+			ready, again = false, left+10*time.Millisecond
+		} else {
+			boot, booted = plan.boot, true
+		}
+	} else {
+		delete(s.reboots, name)
 	}
+	s.lock.Unlock()
 	status := s.nodeStatus(node, number, ready, boot)
 	if !sameStatus(&node.Status, status) {
 		copied := node.DeepCopy()
@@ -398,36 +414,24 @@ func (s *simulation) syncNode(ctx context.Context, name string) (time.Duration, 
 			return 0, err
 		}
 	}
+	if booted {
+		// Only now: whoever waits for the end of the fault must find the new boot id.
+		return 0, s.takeBack(ctx, node, faultReboot)
+	}
 	return again, nil
 }
 
-// reboot plays one reboot; the annotation is taken back when the node is up again.
-func (s *simulation) reboot(ctx context.Context, node *corev1.Node, boot string) (string, bool, time.Duration, error) {
-	s.lock.Lock()
-	until, began := s.reboots[node.Name]
-	if !began {
-		until = time.Now().Add(rebootTime)
-		s.reboots[node.Name] = until
-	}
-	s.lock.Unlock()
-	if left := time.Until(until); left > 0 {
-		return boot, false, left + 10*time.Millisecond, nil
-	}
+// takeBack removes a fault from the annotation of a node.
+func (s *simulation) takeBack(ctx context.Context, node *corev1.Node, done string) error {
 	rest := []string{}
 	for _, fault := range strings.Split(node.Annotations[faultsAnnotation], ",") {
-		if fault != faultReboot && fault != "" {
+		if fault != done && fault != "" {
 			rest = append(rest, fault)
 		}
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, faultsAnnotation, strings.Join(rest, ","))
 	_, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		return boot, false, 0, err
-	}
-	s.lock.Lock()
-	delete(s.reboots, node.Name)
-	s.lock.Unlock()
-	return string(uuid.NewUUID()), true, 0, nil
+	return err
 }
 
 func (s *simulation) syncSlice(ctx context.Context, node *corev1.Node, number int) error {
