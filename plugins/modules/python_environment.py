@@ -128,8 +128,11 @@ def main() -> None:
         state = python_environment.wanted(listed)
         current = python_environment.read(changes.root)
         if current != state or not python_environment.intact(changes.root, state):
+            python_environment.require_python(changes.root, state)
             if not (module.check_mode or given["remote_src"]):
-                raise RdmaError("wheels_wanted", "The wheels of %s are not on the node." % given["wheelhouse"])
+                raise RdmaError(
+                    "wheels_wanted", "The wheels of %s are not on the node." % given["wheelhouse"]
+                )
             changes.directory(os.path.dirname(python_environment.PLACE))
             changes.live(
                 "python_environment",

@@ -72,6 +72,20 @@ def intact(root: Root, state: Mapping[str, Any]) -> bool:
         return False
 
 
+def require_python(root: Root, state: Mapping[str, Any]) -> None:
+    """Refuse a node where the Python that runs this is not at the same path: its environment would be of no use.
+
+    :raises RdmaError: ``environment_without_python`` or ``file_unreadable``.
+    """
+    if not os.path.exists(edits.place_of(root, state["python"])):
+        raise RdmaError(
+            "environment_without_python",
+            "%s, which runs this, is not on the node at %s." % (state["python"], root.path or "/"),
+            hint="Run this with a Python that is at the same path there.",
+            path=state["python"],
+        )
+
+
 def make(root: Root, state: Mapping[str, Any], directory: str) -> None:
     """Make the environment anew from the wheels of a directory, check it by importing, put it into its place.
 
@@ -133,7 +147,7 @@ def tidy(root: Root, name: str) -> None:
 
 def _place(root: Root, path: str) -> str:
     """Where one of our three directories is. The directory above must be a real one, at its own place."""
-    above = root.path + DIRECTORY
+    above = "%s/%s" % (edits.place_of(root, os.path.dirname(DIRECTORY)), os.path.basename(DIRECTORY))
     if path not in (PLACE, _NEW, _OLD) or os.path.islink(above):
         raise _foreign(path)
     return "%s/%s" % (above, os.path.basename(path))

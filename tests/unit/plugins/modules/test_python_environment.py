@@ -70,6 +70,32 @@ def leftovers(host: Path) -> list[str]:
     return sorted(path.name for path in (host / "opt").rglob("*") if path.name.startswith("."))
 
 
+def test_a_node_without_this_python_is_refused(host: Path, house: Path) -> None:
+    """The link of the environment would point at nothing, and each run would make it anew."""
+    (host / Path(os.path.realpath(env.sys.executable)).relative_to("/")).unlink()
+    for check in (True, False):
+        result = run(**options(host, house), _ansible_check_mode=check)
+        assert (result["code"], result["changed"]) == ("environment_without_python", False)
+        assert "same path there" in result["msg"]
+    assert os.listdir(host / "opt") == []
+
+
+def test_an_absolute_link_stays_inside_the_root(host: Path, house: Path, tmp_path: Path) -> None:
+    """A node's /opt can be a link to a place of the node, which is not that place of the machine that looks."""
+    outside = tmp_path / "data"
+    outside.mkdir()
+    (host / "opt").rmdir()
+    (host / "opt").symlink_to(outside)
+    inside = host / outside.relative_to("/")
+    inside.mkdir(parents=True)
+    assert run(**options(host, house))["changed"]
+    assert os.listdir(outside) == []
+    assert (inside / "rdma-k8s/python/bin/python3").is_symlink()
+    assert run(**options(host, house))["changed"] is False
+    assert {entry.outcome for entry in undo.undo(Root(str(host)))} == {"restored"}
+    assert (os.listdir(inside), os.listdir(outside)) == ([], [])
+
+
 def test_an_environment_is_made_once(host: Path, house: Path) -> None:
     foreseen = run(**options(host, house), _ansible_check_mode=True)
     assert os.listdir(host / "opt") == []
