@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -407,7 +408,7 @@ def mode_at_boot(root: Root, restored: dict[str, Optional[str]]) -> Optional[str
     return _mode_of_files({**dict(kernel.exact_modprobe_files(root)), **restored})
 
 
-def _mode_of_files(files: dict[str, Optional[str]]) -> Optional[str]:
+def _mode_of_files(files: Mapping[str, Optional[str]]) -> Optional[str]:
     texts = [(path, text) for path, text in sorted(files.items(), key=_by_name) if text is not None]
     return netns.mode_of_places(netns.Sources(texts).in_files)
 
