@@ -15,6 +15,7 @@ from ..core.oke import oca_file, oca_network
 from ..core.oke.child_range import validate
 from ..core.oke.constants import MAX_NICS
 from ..core.oke.oca_restart import UNITS, Agent
+from ..core.oke.range_check import parse_networks
 from ..core.oke.view import NodeView
 from ..core.snapshot import NodeSnapshot
 from . import edits, kernel, oca
@@ -69,7 +70,7 @@ def surroundings(
     return oca_network.Surroundings(
         subnet=subnet,
         subnets=oca_network.vnic_subnets(vnics),
-        networks=oca_network.labelled(networks or {}),
+        networks=tuple(parse_networks(networks or {})),
         routes=tuple(snapshot.routes),
         rdma_links=frozenset([nic.name for nic in NodeView(snapshot).nics]),
         child_range=validate(child_range) if child_range else None,

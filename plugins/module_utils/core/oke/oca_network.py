@@ -9,7 +9,7 @@ Private to rdma.k8s: it may change with any release.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -20,7 +20,7 @@ from . import child_range, conflicts
 from .addressing import subnet_errors
 from .constants import MAX_NICS, MIN_LENGTH, RESERVED_RANGES
 from .imds import parse_primary_vnic, parse_vnic_subnets
-from .range_check import LabelledNetwork, parse_networks
+from .range_check import LabelledNetwork
 
 _HINT = "Choose an RDMA network that nothing in the VCN, the cluster or the node uses."
 
@@ -79,17 +79,6 @@ def parse(text: Any) -> Prefix:
                 reserved=str(reserved),
             )
     return prefix
-
-
-def labelled(given: Mapping[str, Any]) -> tuple[LabelledNetwork, ...]:
-    """The networks of a user by label: lists of prefixes, or one alone.
-
-    :raises RdmaError: ``network_malformed``
-    """
-    lists: dict[str, list[str]] = {}
-    for label, value in given.items():
-        lists[str(label)] = list(value) if isinstance(value, (list, tuple)) else [value]
-    return tuple(parse_networks(lists))
 
 
 def primary_subnet(given: str, vnics: Any) -> Prefix:

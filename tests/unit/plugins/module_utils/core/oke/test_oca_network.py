@@ -156,18 +156,3 @@ def test_subnets_of_broken_metadata_are_none() -> None:
     """F49."""
     assert oca_network.vnic_subnets({"a": 1}) == ()
     assert [str(subnet) for subnet in oca_network.vnic_subnets(VNICS)] == ["10.140.64.0/19"]
-
-
-def test_networks_are_lists_or_one_alone() -> None:
-    found = oca_network.labelled(
-        {"pods": "10.244.0.0/16", "peers": ["10.1.0.0/16", "10.2.0.0/16"], "none": []}
-    )
-    assert [(entry.label, str(entry.network)) for entry in found] == [
-        ("pods", "10.244.0.0/16"),
-        ("peers", "10.1.0.0/16"),
-        ("peers", "10.2.0.0/16"),
-    ]
-    for wrong in ({"pods": None}, {"pods": 7}, {"pods": [True]}, {"pods": {"a": 1}}):
-        with pytest.raises(RdmaError) as caught:
-            oca_network.labelled(wrong)
-        assert caught.value.code == "network_malformed"
