@@ -206,7 +206,11 @@ def test_a_name_that_kmod_passes_over_is_neither_taken_nor_an_owner(node: Node) 
     """S20: the mode of the next boot would not change."""
     assert node.refused("exclusive", path="/etc/modprobe.d/.x.conf")["code"] == "modprobe_path"
     node.write("etc/modprobe.d/.old.conf", SHARED)
-    assert node.ensures("exclusive")["foreign"] == []
+    node.write(IMAGE, "")
+    taken = {image.MODULE % RELEASE: b"x", "etc/modprobe.d/.old.conf": EXCLUSIVE.encode()}
+    (node.path / IMAGE).write_bytes(image.archive(taken))
+    result = node.ensures("exclusive")
+    assert (result["foreign"], result["initramfs"][0]["rebuilt"]) == ([], True)
 
 
 def test_a_modprobe_file_that_cannot_be_read_is_refused(node: Node) -> None:
