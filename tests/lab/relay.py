@@ -39,7 +39,8 @@ def main(arguments: list[str]) -> int:
         return 1
     server.settimeout(None)
     server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    with socket.socket(fileno=0) as guest, server:
+    guest = socket.socket(fileno=0)
+    with guest, server:
         pipe(guest, server)
     return 0
 
