@@ -180,7 +180,7 @@ class Native:
 
     def up(self) -> str:
         """Start it and measure."""
-        spec = control.ClusterSpec(simulated=SIMULATED, node_grace=50)
+        spec = control.ClusterSpec(simulated=SIMULATED, node_grace=32)
         begin = time.monotonic()
         self.cluster.up(spec)
         seconds = time.monotonic() - begin

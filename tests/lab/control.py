@@ -296,6 +296,8 @@ def _simulator(plane: Plane) -> list[str]:
         "kubeconfig": plane.file("simulator.kubeconfig"),
         "nodes": str(plane.spec.simulated),
         "rails": str(plane.spec.simulated_rails),
+        # Four renewals within the grace: one that is late does not make a node look gone.
+        "heartbeat": f"{max(2, plane.spec.node_grace // 4)}s",
     }
     return [str(plane.program("labkube")), "sim", *_flags(options)]
 

@@ -95,10 +95,11 @@ def test_etcd_trusts_nobody_of_the_cluster() -> None:
 
 def test_the_grace_of_a_node_is_the_users() -> None:
     assert flags("kube-controller-manager", node_grace=7)["node-monitor-grace-period"] == "7s"
-    assert flags("simulator", simulated=3, simulated_rails=2) == {
+    assert flags("simulator", simulated=3, simulated_rails=2, node_grace=40) == {
         "kubeconfig": "/c/one/simulator.kubeconfig",
         "nodes": "3",
         "rails": "2",
+        "heartbeat": "10s",
     }
 
 
