@@ -126,9 +126,7 @@ def qos(given: dict[str, Any]) -> dict[str, Any]:
     )
     return {
         "ok": not problems,
-        "findings": [
-            {"code": problem.code, "at": problem.at, "severity": "error"} for problem in problems
-        ],
+        "findings": [{"code": problem.code, "at": problem.at, "severity": "error"} for problem in problems],
         "rdmaDscp": made.rdma_dscp,
         "cnpDscp": made.cnp_dscp,
         "trafficClass": made.traffic_class,

@@ -98,6 +98,12 @@ def test_a_card_without_the_setting() -> None:
     assert (plan.configurable, dict(plan.set), plan.reboot_required) == (False, {}, False)
 
 
+def test_a_card_with_the_setting_has_it_whatever_ports_are_meant() -> None:
+    """S68: an empty list of ports is no verdict on the card."""
+    plan = mlxconfig.plan(mlxconfig.parse(DUAL), "ib", [])
+    assert (plan.configurable, dict(plan.set)) == (True, {})
+
+
 def test_a_port_that_the_card_does_not_have() -> None:
     with pytest.raises(RdmaError) as caught:
         mlxconfig.plan(mlxconfig.parse(DUAL), "ib", [1, 3])

@@ -248,7 +248,8 @@ CASES = [
             replace(node, routes=None, rules=None), "links", "rtnetlink", "operation not permitted"
         ),
         also="NODE-010 unknown NODE-011 unknown NODE-012 unknown NODE-013 unknown NODE-017 unknown NODE-018 unknown "
-        "NODE-019 unknown NODE-028 unknown NODE-029 unknown NODE-032 unknown NODE-035 unknown NODE-036 unknown NODE-037 unknown "
+        "NODE-019 unknown NODE-028 unknown NODE-029 unknown NODE-032 unknown NODE-035 unknown NODE-036 unknown "
+        "NODE-037 unknown "
         "OCA-007 unknown OCA-012 unknown OCA-015 unknown RANGE-005 unknown RANGE-010 unknown RANGE-012 unknown "
         "RANGE-013 unknown RANGE-014 unknown",
     ),
