@@ -109,9 +109,7 @@ class Sources:
         """The settings of one file."""
         found = modprobe.in_file(text, MODULE)
         return [
-            Place(path, shown(setting.value), setting.line)
-            for setting in found
-            if setting.option == OPTION
+            Place(path, shown(setting.value), setting.line) for setting in found if setting.option == OPTION
         ]
 
     @property
