@@ -308,4 +308,6 @@ def test_killed_undo_is_finished_by_the_next(host: Path, house: Path, tmp_path: 
 
 def test_all_that_is_returned_is_described(host: Path, house: Path) -> None:
     result = run(**options(host, house))
-    assert set(result) - {"changed", "invocation", "warnings"} == set(yaml.safe_load(python_environment.RETURN))
+    assert set(result) - {"changed", "invocation", "warnings"} == set(
+        yaml.safe_load(python_environment.RETURN)
+    )
