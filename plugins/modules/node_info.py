@@ -239,6 +239,11 @@ snapshot:
       sample:
         initramfs: [{image: /boot/initrd.img-6.8.0-1035-oracle, kernel: 6.8.0-1035-oracle, has_module: true}]
         reboots: []
+    fabric:
+      description: What a proof of the fabric saw. This module does not return it; it comes from C(rdma.k8s.conformance).
+      type: dict
+      returned: in recordings of a proof
+      sample: {expected: 2, problems: {}}
 """
 
 from ansible.module_utils.basic import AnsibleModule
