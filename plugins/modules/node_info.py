@@ -240,7 +240,7 @@ snapshot:
         initramfs: [{image: /boot/initrd.img-6.8.0-1035-oracle, kernel: 6.8.0-1035-oracle, has_module: true}]
         reboots: []
     fabric:
-      description: What a proof of the fabric saw. This module does not return it; it comes from C(rdma.k8s.conformance).
+      description: What a proof of the fabric saw. This module does not return it; C(rdma.k8s.conformance) adds it.
       type: dict
       returned: in recordings of a proof
       sample: {expected: 2, problems: {}}
