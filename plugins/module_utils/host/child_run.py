@@ -16,7 +16,7 @@ from ..core.errors import RdmaError
 from ..core.fabric import FAILED, IN_USE, PLANNED, READY, REFUSED, REMOVED, FabricChild
 from ..core.oke.children import MODE_L2, ChildPlan, differences, names_of, plan
 from ..core.oke.view import NodeView
-from . import children, listeners, namespaces, occupants
+from . import children, listeners, namespaces, occupants, store
 from .changes import Changes
 from .collect import collect
 from .files import Root
@@ -145,7 +145,12 @@ class Run:
     def _discard_quietly(self) -> None:
         if not self.changes.check_mode:
             with contextlib.suppress(RdmaError):
-                listeners.discard(self.root, self.where.name)
+                self._discard()
+
+    def _discard(self) -> None:
+        """Remove the namespace; its undo record means nothing then."""
+        listeners.discard(self.root, self.where.name)
+        store.forget(self.root, "namespace", self.where.name)
 
     def _free(self, rows: Sequence[Row]) -> list[Row]:
         """Before anything is made: which NICs are in use."""
@@ -238,7 +243,7 @@ class Run:
                 self.where.name,
                 "present",
                 "absent",
-                lambda: listeners.discard(self.root, self.where.name),
+                self._discard,
             )
         return self._result(rows)
 

@@ -212,6 +212,7 @@ def test_removed_with_the_namespace_and_the_gids(node: PrivateNode) -> None:
     assert [(row["nic"], row["gone"]) for row in result["children"]] == [("rdma0", True), ("rdma1", True)]
     assert CHILD[0] not in node.gids(0)
     assert (node.namespaces(), node.look()) == (["far"], host)
+    assert os.listdir("/var/lib/rdma-k8s/undo") == []
     assert not remove(node)["changed"]
 
 
@@ -248,6 +249,7 @@ def test_no_gid_leaves_nothing(node: PrivateNode) -> None:
     assert (result["code"], result["changed"]) == ("gid_missing", False)
     assert "10.208.13.19" in result["msg"]
     assert (node.namespaces(), node.look()) == (["far"], host)
+    assert os.listdir("/var/lib/rdma-k8s/undo") == []
     skipped = make(node, refused="skip", gid_timeout=0.2)
     assert [(row["state"], row["code"]) for row in skipped["children"]] == [("failed", "gid_missing")] * 2
     assert (skipped["changed"], node.namespaces(), node.look()) == (False, ["far"], host)
