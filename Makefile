@@ -59,8 +59,8 @@ lab-down: ## end the virtual nodes of the lab, and their cluster
 	@$(PYTHON) tests/lab cluster down
 	@$(PYTHON) tests/lab down
 
-e2e: venv ## run the molecule scenarios; they start and end their own nodes
-	@$(GATES) molecule
+e2e: venv ## run the molecule scenarios and the test of the cluster; they start and end their own nodes
+	@$(GATES) molecule cluster
 
 mutation: venv ## change the core in small ways and see the unit tests notice, 10 minutes at most
 	@$(PY) tests/tools/mutation.py

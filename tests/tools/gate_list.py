@@ -401,6 +401,21 @@ def lab(job: Job) -> Outcome:
     return outcome
 
 
+def cluster(job: Job) -> Outcome:
+    """Let the lab's cluster check itself: a control plane with simulated nodes, then two virtual ones with DRANET."""
+    if not (tree.COPY / "tests" / "lab" / "cluster_test.py").is_file():
+        return missing("tests/lab/cluster_test.py", "the lab's cluster")
+    reason = no_lab(job)
+    only = ("--only", "native") if reason else ()
+    code, output = job.run(tool("python"), "tests/lab", "cluster", "test", *only)
+    outcome = read_counts(output)
+    if reason:
+        outcome.skips.append(Skip(reason, "virtual nodes"))
+    if code and not outcome.failed:
+        outcome.broken.append(f"the test of the cluster ended with exit code {code}")
+    return outcome
+
+
 def molecule(job: Job) -> Outcome:
     """Run the molecule scenarios, each of which makes and ends its own nodes."""
     folder = tree.COPY / "extensions" / "molecule"
@@ -446,5 +461,6 @@ GATES: list[Gate] = [
     Gate("browser", "the HTML report in a real browser", browser, alone=True),
     Gate("bench-gate", "CPU ratio and number of module tasks", bench_gate, alone=True),
     Gate("lab", "the lab of virtual nodes checks itself", lab, alone=True),
+    Gate("cluster", "the lab's Kubernetes checks itself", cluster, alone=True),
     Gate("molecule", "scenarios on nodes of the lab", molecule, alone=True),
 ]
