@@ -32,13 +32,16 @@ options:
       - V(present) makes or repairs the children, V(absent) removes them and sees their GIDs vanish.
       - V(absent) in a namespace whose name begins with C(rdma-k8s-), without O(nics), removes the namespace too, with
         the listeners of M(rdma.k8s.fabric_probe) in it. That is also the way to remove what a killed run left.
+      - V(absent) in any other namespace needs O(nics). It removes only what V(present) would have made there, an IPvlan
+        link with its parent's name, the address of the formula or none, and no claim in O(claimed). Anything else may
+        be a pod's, so it fails and removes nothing.
     type: str
     choices: [present, absent]
     default: present
   nics:
     description:
       - Names of RDMA NICs on the host.
-      - Without it all RDMA NICs of the node, or for V(absent) all children of the namespace.
+      - Without it all RDMA NICs of the node, or for V(absent) all children of a namespace of this collection.
     type: list
     elements: str
     default: []
@@ -92,7 +95,7 @@ options:
     default: 5
 notes:
   - The undo record is that of the namespace, when this module made it; undoing removes it with all children. Children
-    in another namespace have none, since they go away with it. Remove them with O(state=absent).
+    in another namespace have none, since they go away with it. Remove them with O(state=absent) and O(nics).
   - Nothing of this survives a reboot.
 seealso:
   - module: rdma.k8s.fabric_probe

@@ -16,6 +16,7 @@ from ..core.errors import RdmaError
 from ..core.fabric import FAILED, IN_USE, PLANNED, READY, REFUSED, REMOVED, FabricChild
 from ..core.oke.children import MODE_L2, ChildPlan, differences, names_of, plan
 from ..core.oke.view import NodeView
+from ..core.snapshot import NodeSnapshot
 from . import children, listeners, namespaces, occupants, store
 from .changes import Changes
 from .collect import collect
@@ -93,19 +94,21 @@ class Run:
         :raises RdmaError: the codes of the profile, ``nic_in_use``, ``child_foreign``, ``child_not_made``,
             ``gid_missing``, ``namespace_missing``, ``namespace_not_entered``, ``namespace_not_made``.
         """
-        snapshot = collect(
-            host_root=self.root.path or "/",
-            subsets=SUBSETS,
-            imds_url=self.wish.imds_url,
-            imds_timeout=self.wish.imds_timeout,
-        )
-        view = NodeView(snapshot)
+        view = NodeView(self._collected())
         rows = [self._planned(view, name) for name in self.wish.nics or names_of(view)]
         with contextlib.ExitStack() as undo:
             undo.callback(lambda: self.changes.forget(self.repaired))
             found = self._ensure(rows, undo)
             undo.pop_all()
         return self._result(found)
+
+    def _collected(self) -> NodeSnapshot:
+        return collect(
+            host_root=self.root.path or "/",
+            subsets=SUBSETS,
+            imds_url=self.wish.imds_url,
+            imds_timeout=self.wish.imds_timeout,
+        )
 
     def _planned(self, view: NodeView, name: str) -> Row:
         try:
@@ -227,9 +230,19 @@ class Run:
     def absent(self) -> dict[str, Any]:
         """Remove children, or a namespace of ours with all that is in it, and see their GIDs vanish.
 
-        :raises RdmaError: ``child_foreign``, ``child_not_removed``, ``namespace_not_entered``,
-            ``namespace_not_removed``.
+        In a namespace that is not ours a child that is not as the plan has it is a pod's, and stays (decision 31).
+
+        :raises RdmaError: ``children_not_named``, ``child_foreign``, ``nic_in_use``, ``child_not_removed``,
+            ``namespace_not_entered``, ``namespace_not_removed``; the codes of the profile in a namespace of others.
         """
+        if not (self.where.is_ours or self.wish.nics):
+            raise RdmaError(
+                "children_not_named",
+                "The namespace %s is not one of ours, and its children may be a pod's: no name was given."
+                % self.where.label,
+                hint="Name by 'nics' the NICs whose children you made there.",
+                namespace=self.where.label,
+            )
         rows: list[FabricChild] = []
         whole = self.where.is_ours and not self.wish.nics
         if namespaces.is_mounted(self.place):
@@ -261,12 +274,10 @@ class Run:
         parents = {link.index: link.name for link in held.parents().values()}
         ports = _ports(self.root)
         rows: list[tuple[FabricChild, list[str]]] = []
-        for link in sorted(held.links().values(), key=lambda link: link.index):
-            wanted = link.name in self.wish.nics if self.wish.nics else link.is_child and link.elsewhere
-            if not wanted:
-                continue
-            if not (link.is_child and link.elsewhere):
-                raise held.foreign(link.name, "it is a link of kind %s" % (link.kind or "none"))
+        found = self._to_remove(held)
+        if found and not self.where.is_ours:
+            self._refuse_foreign(held, found)
+        for link in found:
             device, port = ports.get(parents.get(link.lower, link.name), ("", 0))
             addresses = held.addresses(link)
             self._remove_child(held, link, addresses)
@@ -275,6 +286,29 @@ class Run:
             )
             rows.append((row, addresses))
         return [replace(row, gone=self._is_gone(row, addresses)) for row, addresses in rows]
+
+    def _to_remove(self, held: children.Children) -> list[NsLink]:
+        found = []
+        for link in sorted(held.links().values(), key=lambda link: link.index):
+            wanted = link.name in self.wish.nics if self.wish.nics else link.is_child and link.elsewhere
+            if wanted and not (link.is_child and link.elsewhere):
+                raise held.foreign(link.name, "it is a link of kind %s" % (link.kind or "none"))
+            if wanted:
+                found.append(link)
+        return found
+
+    def _refuse_foreign(self, held: children.Children, found: Sequence[NsLink]) -> None:
+        """Before anything is removed from a namespace of others: each is the child that this module makes."""
+        view = NodeView(self._collected())
+        parents = held.parents()
+        for link in found:
+            parent = parents.get(link.name)
+            if parent is None:
+                raise held.foreign(link.name, "the host has no NIC of that name")
+            held.own(link.name, parent, {link.name: link})
+            occupants.refuse_in_use(link.name, parent, (), self.wish.claimed)
+            wanted = plan(view, link.name, self.wish.child_range, self.wish.service_host)
+            held.refuse_foreign_address(wanted, held.state(wanted, link))
 
     def _remove_child(self, held: children.Children, link: NsLink, addresses: list[str]) -> None:
         def remove() -> None:

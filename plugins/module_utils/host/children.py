@@ -114,7 +114,9 @@ class Children:
             return None
         if link.kind == KIND and link.elsewhere and link.lower == parent.index:
             return link
-        raise self.foreign(nic, "%s is a link of kind %s" % (nic, link.kind or "none"))
+        kind = link.kind or "none"
+        told = "%s is a link of kind %s" % (nic, kind)
+        raise self.foreign(nic, told if kind != KIND else "%s has another parent" % nic)
 
     def foreign(self, nic: str, found: str) -> RdmaError:
         """The error for something else under the name of a child."""

@@ -236,9 +236,45 @@ def test_removed_from_a_namespace_of_somebody_else(node: PrivateNode) -> None:
     before = node.look("pod")
     make(node, namespace="pod", gid_timeout=0.3)
     for count in (2, 0):
-        result = remove(node, namespace="pod", gid_timeout=0.3)
+        result = remove(node, namespace="pod", nics=CLEAN, gid_timeout=0.3)
         assert (len(result["children"]), result["changed"]) == (count, count > 0)
     assert node.look("pod") == before
+
+
+@in_private_node
+def test_what_a_pod_may_have_is_not_removed(node: PrivateNode) -> None:
+    """Decision 31: without a name, of another kind, name, parent or address, or with a claim."""
+    node.ip("netns", "add", "pod")
+    make(node, namespace="pod")
+    for name, kind, parent in (("net1", "macvlan", "rdma0"), ("tap1", "macvtap", "rdma1")):
+        node.ip("link", "add", name, "link", parent, "type", kind)
+        node.ip("link", "set", name, "netns", "pod")
+    node.ip("-n", "pod", "addr", "add", "10.99.0.7/24", "dev", "net1")
+
+    def kept(code: str, **options: Any) -> str:
+        for check in (True, False):
+            before = node.look("pod")
+            result = refused(
+                node, **{"namespace": "pod", "state": "absent", **options}, _ansible_check_mode=check
+            )
+            assert (result["code"], result["changed"]) == (code, False), options
+            assert node.look("pod") == before, options
+        return str(result["msg"])
+
+    kept("children_not_named", nics=None)
+    kept("child_foreign", nics=["net1"])
+    kept("child_foreign", nics=["rdma0", "tap1"])
+    assert "a claim is allocated" in kept("nic_in_use", claimed=["rdma1"])
+    assert "not 10.192." in kept("child_foreign", child_range="10.192.0.0/12")
+    node.ip("-n", "pod", "link", "set", "rdma0", "name", "x")
+    node.ip("-n", "pod", "link", "set", "rdma1", "name", "rdma0")
+    assert "another parent" in kept("child_foreign", nics=["rdma0"])
+    node.ip("-n", "pod", "link", "del", "rdma0")
+    node.ip("-n", "pod", "link", "set", "tap1", "name", "rdma1")
+    assert "macvtap" in kept("child_foreign", nics=["rdma1"])
+    node.ip("-n", "pod", "link", "set", "x", "name", "rdma0")
+    assert remove(node, namespace="pod", nics=["rdma0"])["changed"]
+    assert node.look("pod")["links"] == ["net1", "rdma1"]
 
 
 @in_private_node
@@ -319,7 +355,7 @@ def test_a_namespace_that_is_not_there_or_is_the_host(node: PrivateNode) -> None
     ):
         result = refused(node, **options)
         assert (result["code"], result["changed"]) == (code, False), options
-    assert not change_run.good(ipvlan_child, namespace="pod", state="absent", **node.options)["changed"]
+    assert not remove(node, namespace="pod", nics=CLEAN)["changed"]
 
 
 @in_private_node
