@@ -21,6 +21,7 @@ description:
   - The ping-pong is made by C(rping) of rdma-core, which finds the GID by the address. Where that program is missing,
     on either side, the ping-pong is not tried and never counts as passed.
   - A NIC that serves a pod is not used; a claim's NIC is known by its child in another namespace, or by O(claimed).
+    Neither are the interfaces of a pod, without O(allow_foreign_namespace).
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_change
 options:
@@ -86,6 +87,13 @@ options:
     type: list
     elements: str
     default: []
+  allow_foreign_namespace:
+    description:
+      - Consent to use a namespace that may be a pod's. That is one whose name does not begin with C(rdma-k8s-), when
+        a child is in it, or a process that is no listener of this module.
+      - Without it, none of its interfaces is used, and the result says so like for one that serves a pod.
+    type: bool
+    default: false
   full_size:
     description: Whether to send echo requests of full size, too.
     type: bool
@@ -282,6 +290,7 @@ def main() -> None:
             "nics": {"type": "list", "elements": "str", "default": []},
             "pairs": {"type": "list", "elements": "dict", "default": [], "options": PAIR},
             "claimed": {"type": "list", "elements": "str", "default": []},
+            "allow_foreign_namespace": {"type": "bool", "default": False},
             "full_size": {"type": "bool", "default": True},
             "count": {"type": "int", "default": 3},
             "timeout": {"type": "float", "default": 2},
@@ -300,7 +309,7 @@ def main() -> None:
     limits = Limits(*[options[name] for name in names])
 
     def act(changes: Changes) -> dict:
-        run = Run(changes, place, options["claimed"])
+        run = Run(changes, place, options["claimed"], options["allow_foreign_namespace"])
         if options["role"] == "listen":
             return run.listen(options["nics"], options["port"], options["listen_limit"])
         return run.probe(options["pairs"], limits) if options["role"] == "probe" else run.stop()

@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
@@ -49,13 +49,17 @@ class Run:
     """One run in one namespace.
 
     :param claimed: NICs with an allocated claim (decision 31).
+    :param allow_foreign: consent to use a namespace that may be a pod's.
     """
 
-    def __init__(self, changes: Changes, place: Place, claimed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, changes: Changes, place: Place, claimed: Sequence[str] = (), allow_foreign: bool = False
+    ) -> None:
         self.changes = changes
         self.root: Root = changes.root
         self.place = place
         self.claimed = tuple(claimed)
+        self.allow_foreign = allow_foreign
 
     def listen(self, nics: Sequence[str], port: int, limit: int) -> dict[str, Any]:
         """Start a listener on each child of the namespace, or on the NICs that are named.
@@ -177,17 +181,38 @@ class Run:
         """The NICs that serve a pod: their parent has a child elsewhere, or a claim is allocated (decision 31)."""
         links = self._links(namespace)
         held = occupants.occupants(self.root, namespace)
+        foreign = self._foreign(namespace, links.values())
         busy = {}
         for nic in sorted(nics):
             link = links.get(nic)
             if nic in self.claimed:
                 busy[nic] = "a claim is allocated for it"
+            elif foreign:
+                busy[nic] = foreign
             for occupant in held if link is not None else ():
                 if link is not None and occupant.shares_parent(link):
                     busy.setdefault(
                         nic, "%s has its %s child %s" % (occupant.where, occupant.kind, occupant.name)
                     )
         return busy
+
+    def _foreign(self, namespace: Optional[namespaces.Namespace], links: Iterable[NsLink]) -> str:
+        """Why a namespace may be a pod's, so that nothing in it is used without consent; empty: it is not."""
+        if namespace is None or namespaces.is_ours(self.place.name) or self.allow_foreign:
+            return ""
+        if namespace.identity == namespaces.own_identity():
+            return ""
+        found = [
+            "its %s child %s" % (link.kind, link.name) for link in links if link.is_child and link.elsewhere
+        ]
+        ours = set(listeners.running(self.root, namespace))
+        found += ["process %d" % pid for pid in namespaces.processes(self.root, namespace) if pid not in ours]
+        if not found:
+            return ""
+        return "the namespace %s may be a pod's: it has %s (option allow_foreign_namespace)" % (
+            self.place.label,
+            found[0],
+        )
 
 
 def _first_addresses(names: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -181,9 +183,46 @@ def test_a_nic_in_use_does_not_probe(node: PrivateNode) -> None:
     assert "namespace pod has its macvlan child rdma0" in result["skipped"]["rdma0"]
     assert result["fabric"]["problems"] == {"probe of rdma0": result["skipped"]["rdma0"]}
     assert list(probe(pair(), namespace="pod", claimed=["rdma0"])["skipped"]) == ["rdma0"]
-    assert len(probe(pair(), namespace="pod")["probes"]) == 1
+    assert len(probe(pair(), namespace="pod", allow_foreign_namespace=True)["probes"]) == 1
     listen = change_run.good(fabric_probe, role="listen", nics=["rdma0"])
     assert (listen["listening"], list(listen["silent"])) == ([], ["rdma0"])
+
+
+@in_private_node
+def test_a_namespace_that_may_be_a_pods_is_not_used(node: PrivateNode) -> None:
+    """Decision 31: a child, or a process of somebody else, makes it one; only consent lets it be used."""
+    install_rping(node)
+    node.ip("netns", "add", "pod")
+    change_run.good(ipvlan_child, namespace="pod", nics=["rdma0"], **node.options)
+
+    def used(reason: str, **options: Any) -> None:
+        result = change_run.good(fabric_probe, role="probe", pairs=[pair()], timeout=0.5, **options)
+        listen = change_run.good(fabric_probe, role="listen", nics=["rdma0"], **options)
+        if reason:
+            assert (result["probes"], listen["listening"]) == ([], [])
+            for said in (result["skipped"]["rdma0"], listen["silent"]["rdma0"]):
+                assert "may be a pod's: it has %s (" % reason in said
+                assert "allow_foreign_namespace" in said
+        else:
+            assert (len(result["probes"]), listen["listening"]) == (1, ["rdma0"])
+            change_run.good(fabric_probe, role="stop", **options)
+
+    for where in ({"namespace": "pod"}, {"namespace_path": "/run/netns/pod"}):
+        used("its macvlan child rdma0", **where)
+        used("", allow_foreign_namespace=True, **where)
+    node.ip("-n", "pod", "link", "del", "rdma0")
+    node.ip("-n", "pod", "link", "add", "rdma0", "type", "veth", "peer", "name", "other")
+    node.ip("-n", "pod", "addr", "add", CHILD[0] + "/12", "dev", "rdma0")
+    used("", namespace="pod")
+    with subprocess.Popen(
+        [shutil.which("nsenter") or "nsenter", "--net=/run/netns/pod", "sleep", "60"]
+    ) as pod:
+        try:
+            assert node.wait_for(lambda: node.is_apart(pod.pid))
+            used("process %d" % pod.pid, namespace="pod")
+            used("", namespace="pod", allow_foreign_namespace=True)
+        finally:
+            pod.kill()
 
 
 @in_private_node
