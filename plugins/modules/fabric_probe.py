@@ -67,7 +67,7 @@ options:
         type: str
         required: true
       mtu:
-        description: Size of a full packet in bytes; V(0) sends none.
+        description: Size of a full packet in bytes; V(0) sends none. At most 65535.
         type: int
         default: 0
       peer:
@@ -99,19 +99,19 @@ options:
     type: bool
     default: true
   count:
-    description: Echo requests of each size to each peer.
+    description: Echo requests of each size to each peer, from 1 to 100.
     type: int
     default: 3
   timeout:
-    description: Seconds to wait for the last answers.
+    description: Seconds to wait for the last answers, at most 600.
     type: float
     default: 2
   rounds:
-    description: Rounds of each ping-pong; V(0) makes none.
+    description: Rounds of each ping-pong, at most 1000; V(0) makes none.
     type: int
     default: 10
   rdma_timeout:
-    description: Limit of each ping-pong in seconds.
+    description: Limit of each ping-pong in seconds, at most 600.
     type: float
     default: 15
   port:
@@ -119,7 +119,7 @@ options:
     type: int
     default: 18720
   listen_limit:
-    description: Seconds after which a listener ends by itself.
+    description: Seconds after which a listener ends by itself, from 1 to 3600.
     type: int
     default: 300
   host_root:
@@ -263,7 +263,7 @@ fabric:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _change
+from ansible_collections.rdma.k8s.plugins.module_utils import _change, _module
 from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
 from ansible_collections.rdma.k8s.plugins.module_utils.host.listeners import PORT
 from ansible_collections.rdma.k8s.plugins.module_utils.host.probe_run import OWNER, Place, Run
@@ -278,6 +278,7 @@ PAIR = {
     "peer_address": {"type": "str", "required": True},
     "silent": {"type": "str", "default": "no listener was started"},
 }
+BOUNDS = {"count": (1, 100), "rounds": (0, 1000), "port": (1, 65535), "listen_limit": (1, 3600)}
 
 
 def main() -> None:
@@ -309,6 +310,10 @@ def main() -> None:
     limits = Limits(*[options[name] for name in names])
 
     def act(changes: Changes) -> dict:
+        _module.require_seconds(options, "timeout", "rdma_timeout")
+        _module.require_numbers(options, **BOUNDS)
+        for pair in options["pairs"]:
+            _module.require_numbers(pair, mtu=(0, 65535))
         run = Run(changes, place, options["claimed"], options["allow_foreign_namespace"])
         if options["role"] == "listen":
             return run.listen(options["nics"], options["port"], options["listen_limit"])

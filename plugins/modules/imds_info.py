@@ -29,7 +29,7 @@ options:
       - Without it the service at V(http://169.254.169.254/opc/v2) is asked.
     type: str
   timeout:
-    description: Limit of each request in seconds.
+    description: Limit of each request in seconds, at most 600.
     type: float
     default: 5
 seealso:
@@ -157,6 +157,7 @@ def main() -> None:
     )
 
     def act() -> dict:
+        _module.require_seconds(module.params, "timeout")
         root = Root()
         documents = imds.read(root, module.params["url"] or "", module.params["timeout"]).documents
         found, unusable = parser.read(documents.host, documents.instance, documents.vnics)

@@ -74,7 +74,7 @@ options:
     choices: [fail, skip]
     default: fail
   gid_timeout:
-    description: Seconds to wait for a GID to appear or to vanish.
+    description: Seconds to wait for a GID to appear or to vanish, at most 600.
     type: float
     default: 5
   service_host:
@@ -90,7 +90,7 @@ options:
       - Without it the service of Oracle Cloud at V(http://169.254.169.254/opc/v2) is asked.
     type: str
   imds_timeout:
-    description: Limit of each request to the metadata service in seconds.
+    description: Limit of each request to the metadata service in seconds, at most 600.
     type: float
     default: 5
 notes:
@@ -211,7 +211,7 @@ fabric:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _change
+from ansible_collections.rdma.k8s.plugins.module_utils import _change, _module
 from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
 from ansible_collections.rdma.k8s.plugins.module_utils.host.child_run import OWNER, Run, Where, Wish
 
@@ -251,6 +251,7 @@ def main() -> None:
     )
 
     def act(changes: Changes) -> dict:
+        _module.require_seconds(options, "gid_timeout", "imds_timeout")
         run = Run(changes, wish)
         return run.present() if options["state"] == "present" else run.absent()
 

@@ -48,7 +48,7 @@ options:
         file C(imds.json) is read instead.
     type: str
   imds_timeout:
-    description: Limit of each request to the metadata service in seconds.
+    description: Limit of each request to the metadata service in seconds, at most 600.
     type: float
     default: 5
   layout:
@@ -274,6 +274,7 @@ def main() -> None:
     options = module.params
 
     def act() -> dict:
+        _module.require_seconds(options, "imds_timeout")
         snapshot = collect(
             options["name"] or "",
             options["host_root"],
