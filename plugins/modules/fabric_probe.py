@@ -63,7 +63,7 @@ options:
         type: int
         required: true
       address:
-        description: Address of the interface that probes.
+        description: IPv4 address of the interface that probes.
         type: str
         required: true
       mtu:
@@ -75,7 +75,7 @@ options:
         type: str
         required: true
       peer_address:
-        description: Address of the interface that is probed.
+        description: IPv4 address of the interface that is probed. Names are not looked up.
         type: str
         required: true
       silent:

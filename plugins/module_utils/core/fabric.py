@@ -66,7 +66,8 @@ class FabricProbe:
 
     :param nic: the child that probed, ``index`` its rail, ``address`` its address.
     :param peer: name of the peer's node.
-    :param neighbour: hardware address that the peer's address resolved to; empty: it did not resolve.
+    :param neighbour: hardware address that the peer's address resolved to; empty: it did not resolve. Without a
+        packet that was sent it says nothing.
     :param sent: small echo requests, ``received``: answers to them, ``rtt_us``: the shortest round trip.
     :param full_size: bytes of the largest IP packet (the MTU), ``full_sent`` and ``full_received`` with "do not
         fragment"; ``full_error``: why the node itself could not send it.
@@ -233,7 +234,7 @@ def verdicts(probe: FabricProbe) -> dict[str, Verdict]:
 
 
 def _neighbour(probe: FabricProbe) -> Verdict:
-    if probe.neighbour is None:
+    if probe.neighbour is None or not probe.sent:
         return Verdict(UNKNOWN, "not tried")
     if not probe.neighbour and not probe.received:
         return Verdict(FAIL, "no answer to ARP for %s" % probe.peer_address)
@@ -256,10 +257,11 @@ def _full_size(probe: FabricProbe) -> Verdict:
     if not probe.full_sent:
         return Verdict(SKIP, "switched off") if probe.sent else Verdict(UNKNOWN, "not tried")
     if probe.full_received < probe.full_sent:
+        small = "all" if probe.received == probe.sent else "%d of %d" % (probe.received, probe.sent)
         return Verdict(
             FAIL,
-            "%d of %d packets of %d bytes answered, small ones all"
-            % (probe.full_received, probe.full_sent, probe.full_size),
+            "%d of %d packets of %d bytes answered, small ones %s"
+            % (probe.full_received, probe.full_sent, probe.full_size, small),
         )
     return Verdict(PASS)
 

@@ -95,8 +95,9 @@ class Run:
         """Probe the pairs whose NIC serves no pod.
 
         :raises RdmaError: ``namespace_missing``, ``namespace_not_entered``, ``probe_not_permitted``,
-            ``probe_source_missing``, ``probe_too_many``.
+            ``probe_source_missing``, ``probe_too_many``, ``probe_not_ipv4``.
         """
+        probing.require(pairs, limits)
         with self._entered() as namespace:
             busy = self._in_use(namespace, {pair["nic"] for pair in pairs})
             free = [pair for pair in pairs if pair["nic"] not in busy]

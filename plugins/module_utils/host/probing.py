@@ -25,6 +25,7 @@ from typing import Any, Optional
 
 from ..core.errors import RdmaError
 from ..core.fabric import FabricProbe
+from ..core.net import find_address, quoted
 from . import commands, listeners
 from .files import Root, reason_of
 from .namespaces import Namespace, inside
@@ -37,6 +38,7 @@ _REQUEST, _REPLY = 8, 0
 _MTU_DISCOVER, _PROBE = 10, 3  # "do not fragment", without regard to what was learnt about the way before
 _INTERVAL = 0.002
 _MOST = 10000
+_PACKETS = 1 << 16  # their numbers in an echo request must not repeat
 _AT_ONCE = 16  # so that a fabric of which nothing works costs a few limits, not one for each pair
 _COMPLETE = 0x2
 _ARP_LINE = re.compile(r"(\S+)\s+\S+\s+0x([0-9a-f]+)\s+([0-9a-f:]{17})\s", re.ASCII)
@@ -81,21 +83,41 @@ def probe(
 
     :param namespace: where the sources are; ``None``: the host's own.
     :param pairs: as :meth:`core.fabric.Pair.to_dict` writes them.
-    :raises RdmaError: ``probe_not_permitted``, ``probe_source_missing``, ``probe_too_many``.
+    :raises RdmaError: what :func:`require` raises, ``probe_not_permitted``, ``probe_source_missing``.
     """
-
-    if len(pairs) > _MOST:
-        raise RdmaError(
-            "probe_too_many",
-            "%d pairs are too many for one node, at most %d." % (len(pairs), _MOST),
-            hint="Probe in a ring, or fewer nodes at a time.",
-        )
+    require(pairs, limits)
 
     def reach() -> list[FabricProbe]:
         return _with_neighbours(_echo(pairs, limits))
 
     probes = reach() if namespace is None else inside(namespace, reach)
     return _with_rdma(root, namespace, probes, pairs, limits)
+
+
+def require(pairs: Sequence[dict[str, Any]], limits: Limits) -> None:
+    """Whether all of it can be probed. Nothing is sent, and no name is looked up.
+
+    :raises RdmaError: ``probe_too_many``, ``probe_not_ipv4``.
+    """
+    packets = len(pairs) * limits.count * (2 if limits.full_size else 1)
+    if len(pairs) > _MOST or packets > _PACKETS:
+        raise RdmaError(
+            "probe_too_many",
+            "%d pairs with %d packets are too many for one node, at most %d with %d."
+            % (len(pairs), packets, _MOST, _PACKETS),
+            hint="Probe in a ring, fewer nodes at a time, or with a smaller count.",
+        )
+    for pair in pairs:
+        for name in ("address", "peer_address"):
+            found = find_address(pair[name])
+            if found is None or found.version != 4:
+                raise RdmaError(
+                    "probe_not_ipv4",
+                    "The %s of the pair of %s and %s is %s, expected an IPv4 address."
+                    % (name, pair["nic"], pair["peer"], quoted(pair[name])),
+                    hint="Write four decimal numbers from 0 to 255 with dots; names are not looked up.",
+                    value=pair[name],
+                )
 
 
 def _echo(pairs: Sequence[dict[str, Any]], limits: Limits) -> list[FabricProbe]:

@@ -168,6 +168,10 @@ VERDICTS: dict[str, tuple[FabricProbe, dict[str, str]]] = {
         FabricProbe("rdma0", 0, "10.208.0.1", "b", "10.208.0.2"),
         {"neighbour": "unknown", "icmp": "unknown", "full_size": "unknown", "rdma": "unknown"},
     ),
+    "nothing sent, so nothing in the table": (
+        FabricProbe("rdma0", 0, "10.208.0.1", "b", "10.208.0.2", neighbour=""),
+        {"neighbour": "unknown", "icmp": "unknown", "full_size": "unknown", "rdma": "unknown"},
+    ),
     "answers without an entry in the table": (replace(GOOD, neighbour=""), {}),
 }
 
@@ -189,6 +193,8 @@ def test_a_reason_has_the_numbers() -> None:
     )
     said = fabric.verdicts(replace(GOOD, full_received=1))["full_size"].reason
     assert said == "1 of 3 packets of 4220 bytes answered, small ones all"
+    said = fabric.verdicts(replace(GOOD, received=2, full_received=0))["full_size"].reason
+    assert said == "0 of 3 packets of 4220 bytes answered, small ones 2 of 3"
 
 
 # --- directions and blame
