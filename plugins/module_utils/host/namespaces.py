@@ -32,6 +32,7 @@ PREFIX = "rdma-k8s-"
 """Namespaces with such a name are ours: made and removed by this collection, with all that is inside."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", re.ASCII)
+_OF_PROCESS = re.compile(r"(/ns/net):\[[0-9]+\]\Z", re.ASCII)
 _CLONE_NEWNET = 0x40000000
 _MS_BIND = 0x1000
 _MNT_DETACH = 2
@@ -53,9 +54,9 @@ def is_ours(name: str) -> bool:
 
 
 def place_of(root: Root, name: str = "", path: str = "", pid: Optional[int] = None) -> str:
-    """The file of a namespace: by name in ``/run/netns``, by path, or of a process.
+    """The file of a namespace: by name in ``/run/netns``, by path, or of a process. Links stay inside the root.
 
-    :raises RdmaError: ``namespace_name``.
+    :raises RdmaError: ``namespace_name``, ``namespace_not_entered`` for links in a circle.
     """
     if name and not _NAME.fullmatch(name):
         raise RdmaError(
@@ -66,7 +67,17 @@ def place_of(root: Root, name: str = "", path: str = "", pid: Optional[int] = No
         )
     if pid is not None:
         return "%s/proc/%d/ns/net" % (root.path, pid)
-    return "%s%s" % (root.path, path or "%s/%s" % (DIRECTORY, name))
+    try:
+        if is_ours(name):  # no link is ours, and making or removing one must not follow it
+            return "%s/%s" % (root.real(DIRECTORY), name)
+        path = path or "%s/%s" % (DIRECTORY, name)
+        if os.path.normpath(path).startswith(
+            "/proc/"
+        ):  # what looks like links there leads elsewhere than their text says
+            return root.path + path
+        return _OF_PROCESS.sub(r"\1", root.real(path))
+    except OSError as error:
+        raise _not_entered(name or path, error) from error
 
 
 @contextlib.contextmanager

@@ -23,6 +23,36 @@ NAME = "rdma-k8s-unit"
 PLACE = "/run/netns/" + NAME
 
 
+def test_links_on_the_way_stay_inside_the_root(tmp_path: Path) -> None:
+    """The runtime names /var/run/netns/NAME, and /var/run is an absolute link; links of procfs stand for themselves."""
+    root = Root(str(tmp_path))
+    for name in ("run/netns", "var", "proc/7/ns"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "run/netns/cni-x").touch()
+    (tmp_path / "proc/7/ns/net").symlink_to("net:[4026531840]")
+    links = {"var/run": "/run", "run/netns/a": "/proc/7/ns/net", "run/netns/b": "/run/netns/b"}
+    links.update({"run/netns/" + NAME: "/etc/other", "run/netns/up": "../../../../../../run/netns/cni-x"})
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
+    for options, wanted in (
+        ({"path": "/var/run/netns/cni-x"}, "/run/netns/cni-x"),
+        ({"path": "/var/run/netns/none"}, "/run/netns/none"),
+        ({"path": "/../../run/netns/cni-x"}, "/run/netns/cni-x"),
+        ({"path": "/proc/7/ns/net"}, "/proc/7/ns/net"),
+        ({"path": "/proc/../var/run/netns/cni-x"}, "/run/netns/cni-x"),
+        ({"pid": 7}, "/proc/7/ns/net"),
+        ({"name": "cni-x"}, "/run/netns/cni-x"),
+        ({"name": "up"}, "/run/netns/cni-x"),
+        ({"name": "a"}, "/proc/7/ns/net"),
+        ({"name": NAME}, "/run/netns/" + NAME),
+    ):
+        assert namespaces.place_of(root, **options) == str(tmp_path) + wanted, options
+    with pytest.raises(RdmaError) as error:
+        namespaces.place_of(root, "b")
+    assert error.value.code == "namespace_not_entered"
+    assert namespaces.place_of(Root("/"), path="/var/run/netns/x") == "/var/run/netns/x"
+
+
 @in_private_node
 def test_made_entered_and_removed(node: PrivateNode) -> None:
     own = namespaces.own_identity()
