@@ -291,17 +291,25 @@ class Run:
         found = []
         for link in sorted(held.links().values(), key=lambda link: link.index):
             wanted = link.name in self.wish.nics if self.wish.nics else link.is_child and link.elsewhere
+            wanted = wanted or self._is_left_over(held, link)
             if wanted and not (link.is_child and link.elsewhere):
                 raise held.foreign(link.name, "it is a link of kind %s" % (link.kind or "none"))
             if wanted:
                 found.append(link)
         return found
 
+    def _is_left_over(self, held: children.Children, link: NsLink) -> bool:
+        """What a killed run left of a named NIC, which has no name of a NIC yet."""
+        parents = held.parents() if link.name.startswith(children.TEMPORARY) else {}
+        return any(nic in parents and held.is_left_over(link, parents[nic]) for nic in self.wish.nics)
+
     def _refuse_foreign(self, held: children.Children, found: Sequence[NsLink]) -> None:
         """Before anything is removed from a namespace of others: each is the child that this module makes."""
         view = NodeView(self._collected())
         parents = held.parents()
         for link in found:
+            if self._is_left_over(held, link):
+                continue
             parent = parents.get(link.name)
             if parent is None:
                 raise held.foreign(link.name, "the host has no NIC of that name")

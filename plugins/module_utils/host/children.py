@@ -162,9 +162,14 @@ class Children:
     def remove_left_over(self, links: dict[str, NsLink], parent: NsLink) -> None:
         """What a killed run left before the child had its name."""
         for link in links.values():
-            if _TEMPORARY_NAME.fullmatch(link.name) and link.lower == parent.index and link.elsewhere:
+            if self.is_left_over(link, parent):
                 with self._naming_failures("child_not_removed", "%s cannot be removed" % link.name):
                     inside(self.namespace, partial(self._netlink, _delete, link.index))
+
+    def is_left_over(self, link: NsLink, parent: NsLink) -> bool:
+        """Whether a link is a child of this parent that a killed run left before it had its name."""
+        named = _TEMPORARY_NAME.fullmatch(link.name) is not None
+        return named and link.kind == KIND and link.lower == parent.index and link.elsewhere
 
     def _make(self, plan: ChildPlan, parent: NsLink, undo: contextlib.ExitStack) -> None:
         name = TEMPORARY + os.urandom(4).hex()

@@ -273,8 +273,11 @@ def test_what_a_pod_may_have_is_not_removed(node: PrivateNode) -> None:
     node.ip("-n", "pod", "link", "set", "tap1", "name", "rdma1")
     assert "macvtap" in kept("child_foreign", nics=["rdma1"])
     node.ip("-n", "pod", "link", "set", "x", "name", "rdma0")
+    for name, parent in (("rk8s-0123abcd", "rdma0"), ("rk8s-0123abce", "rdma1"), ("rk8s-other", "rdma0")):
+        node.ip("link", "add", name, "link", parent, "type", "macvlan")
+        node.ip("link", "set", name, "netns", "pod")
     assert remove(node, namespace="pod", nics=["rdma0"])["changed"]
-    assert node.look("pod")["links"] == ["net1", "rdma1"]
+    assert node.look("pod")["links"] == ["net1", "rdma1", "rk8s-0123abce", "rk8s-other"]
 
 
 @in_private_node
