@@ -54,7 +54,7 @@ def test_the_example_fleet_ends_failed_with_one_line_and_five_reports(run: Run) 
     ET.parse(run.reports / "junit.xml")
     assert (run.reports / "report.html").read_text().rstrip().endswith("</html>")
     summary = result.summary
-    assert summary[0] == "20 nodes, 62 checks, target oke_dranet, child range 10.208.0.0/12"
+    assert summary[0] == "20 nodes, 75 checks, target oke_dranet, child range 10.208.0.0/12"
     assert max(map(len, summary)) <= 100
     assert any(line.startswith("FAIL ") for line in summary)
     assert result.recap("localhost")["failed"] == 1
