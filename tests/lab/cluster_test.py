@@ -14,7 +14,7 @@ from . import control, kubenode, lab, plan, process
 from .cluster import Cluster
 from .cluster_cli import FAULTS_ANNOTATION
 from .errors import LabError
-from .image import Cache
+from .image import Cache, remove_tree
 from .progress import Progress
 
 SIMULATED = 200
@@ -578,5 +578,9 @@ def run_test(cache: Cache, progress: Progress, only: str | None) -> int:
         finally:
             nodes.down()
             cluster.down()
+    if not tests.failed:
+        # Logs are of use only when something went wrong.
+        for path in (cache.path / "cluster").glob(f"ct{mark}*"):
+            remove_tree(path, cache.path)
     print(f"{tests.passed} passed, {tests.failed} failed")
     return 1 if tests.failed else 0
