@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, Callable, Optional
 
+from ..core import codec
 from ..core.checks import oca
 from ..core.checks.context import Node
 from ..core.checks.registry import Check
 from ..core.nics import Nic
-from ..core.snapshot import Arp
+from ..core.snapshot import Arp, Slow
 from .terminal import Terminal
 
 MOST = 24
@@ -251,6 +253,18 @@ def _text(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
+def _slow(field: str) -> Table:
+    """The entries of one source of the subset ``slow``."""
+
+    def table(terminal: Terminal, node: Node) -> None:
+        held = None if node.snapshot.slow is None else getattr(node.snapshot.slow, field)
+        entries = held if held is None or isinstance(held, tuple) else (held,)
+        rows = None if entries is None else [json.dumps(codec.encode(entry)) for entry in entries]
+        _rows(terminal, field.replace("_", " "), rows)
+
+    return table
+
+
 _PAIRS: Sequence[tuple[Sequence[str], Pairs]] = (
     (("rdma-netlink", "/sys/module/ib_core"), _mode),
     (("/proc/modules",), _modules),
@@ -276,5 +290,6 @@ _TABLES: Sequence[tuple[Sequence[str], Table]] = (
     (("rules",), _lists("rules", "rules")),
     (("firewall",), _firewall),
     (("fabric",), _proof),
+    *((("slow.%s" % field.name,), _slow(field.name)) for field in fields(Slow)),
 )
 """Fields that a check needs, or beginnings of the sources that it names; and what shows their values."""

@@ -10,7 +10,6 @@ them saw of its peers. Probing happens on the nodes, judging here.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -201,6 +200,8 @@ def _pairs(members: Sequence[End], mode: str) -> list[Pair]:
 
 def _shuffled(seed: int, index: int, node: str) -> str:
     """A place in the ring that follows from the seed alone, on every machine and Python."""
+    import hashlib  # noqa: PLC0415 (only who makes a plan needs it)
+
     return hashlib.sha256(("%d/%d/%s" % (seed, index, node)).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -37,8 +37,9 @@ installed() {
     else
         rpm -qa --qf '%{NAME} installed\n'
     fi >"$state/query" 2>"$state/log" || say "The installed packages cannot be listed: $(tail -n 1 "$state/log")"
-    sed -n 's/ installed$//p' "$state/query" >"$state/names" && sort -u -o "$1" "$state/names" ||
+    if ! { sed -n 's/ installed$//p' "$state/query" >"$state/names" && sort -u -o "$1" "$state/names"; }; then
         say 'The list of installed packages cannot be written; check the space on /var.'
+    fi
     rm -f "$state/query" "$state/names"
     [ -s "$1" ] || say 'The list of installed packages is empty, which cannot be.'
 }

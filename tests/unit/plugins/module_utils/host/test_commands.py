@@ -73,17 +73,22 @@ def test_time_is_limited_for_all_it_started(tmp_path: Path) -> None:
     assert caught.value.code == "command_timeout"
     assert caught.value.retryable
     assert time.monotonic() - started < 10
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and _alive(int(pid.read_text())):
-        time.sleep(0.02)
-    assert not _alive(int(pid.read_text()))
+    assert _ends(int(pid.read_text()))
 
 
 def test_a_program_that_left_something_behind_has_ended(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     done = commands.run(HERE, ["sh", "-c", 'sleep 60 & echo $! > "$0"; echo ok', str(pid)], 0.5)
     assert done == commands.Completed("ok\n", "", 0)
-    assert not _alive(int(pid.read_text()))
+    assert _ends(int(pid.read_text()))
+
+
+def _ends(pid: int) -> bool:
+    """Whether a process that was killed ends within a few seconds."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and _alive(pid):
+        time.sleep(0.02)
+    return not _alive(pid)
 
 
 def _alive(pid: int) -> bool:
