@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.host import (
@@ -369,11 +370,11 @@ def test_the_operators_kernel_argument_is_refused(node: Node) -> None:
     assert (result["code"], result["details"]["places"]) == ("second_owner", ["/proc/cmdline"])
 
 
-def test_an_equal_foreign_setting_is_noted(node: Node) -> None:
+def test_an_equal_foreign_setting_is_noted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, text, **_options: warned.append(text))
     node.run("exclusive")
-    node.write(
-        "etc/modprobe.d/equal.conf", EXCLUSIVE
-    )  # a name of its own: Ansible shows a warning once in a process
+    node.write("etc/modprobe.d/equal.conf", EXCLUSIVE)
     node.write(OWN, EXCLUSIVE)
     result = node.ensures("exclusive")
     assert result["notes"] == ["The mode is also set by /etc/modprobe.d/equal.conf:1; keep one setting."]
