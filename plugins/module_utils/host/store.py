@@ -43,8 +43,8 @@ class Record:
     :param name: the object: a path, the name of an interface and so on.
     :param before: plain data; what to restore.
     :param after: plain data; what the object must still hold for that.
-    :param foreign: whether somebody else changed the object between two of our changes, so that what was there at first
-        must not replace it.
+    :param foreign: whether somebody else wrote to the file between two of our changes, so that what was there at first
+        must not replace it. Only a file holds what is ours and what is theirs at once.
     :param former: what the object held of ours before the last change, and still holds if that was interrupted.
     :param number: the order of the changes of this node.
     :param at: when, ``YYYY-MM-DDTHH:MM:SSZ``.
@@ -129,7 +129,7 @@ def remember(  # noqa: PLR0917 (the fields of a record)
         number=first[0].number if first else max([each.number for each in known], default=0) + 1,
         at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         former=(before,) if before in ours[1:] else (),
-        foreign=bool(first) and (first[0].foreign or before not in ours),
+        foreign=kind == "file" and bool(first) and (first[0].foreign or before not in ours),
     )
     _save(root, record)
 

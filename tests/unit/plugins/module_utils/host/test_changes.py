@@ -285,6 +285,16 @@ def test_what_somebody_wrote_between_two_of_our_runs_is_not_thrown_away(host: Pa
     assert store.records(Root(str(host))) == []
 
 
+def test_a_value_that_was_repaired_goes_back_to_what_it_was_at_first(host: Path) -> None:
+    """A value is ours or theirs as a whole: what somebody set in between was replaced, and is nobody's wish any more."""
+    (host / "proc").mkdir()
+    for value in ("2\n", "0\n"):
+        (host / "proc/tcp_ecn").write_text(value)
+        change(host, lambda made: made.value("/proc/tcp_ecn", "1"))
+    assert [each.outcome for each in undo.undo(Root(str(host)))] == ["restored"]
+    assert (host / "proc/tcp_ecn").read_text().strip() == "2"
+
+
 def test_a_merged_file_loses_no_line_of_another_run(host: Path) -> None:
     """Two runs that both add a line: the second one reads when the first one has written."""
     (host / CONF[1:]).write_text("")
