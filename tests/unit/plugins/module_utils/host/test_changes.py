@@ -286,7 +286,7 @@ def test_what_somebody_wrote_between_two_of_our_runs_is_not_thrown_away(host: Pa
 
 
 def test_a_value_that_was_repaired_goes_back_to_what_it_was_at_first(host: Path) -> None:
-    """A value is ours or theirs as a whole: what somebody set in between was replaced, and is nobody's wish any more."""
+    """A value is ours or theirs as a whole: what somebody set in between was replaced, and is nobody's wish now."""
     (host / "proc").mkdir()
     for value in ("2\n", "0\n"):
         (host / "proc/tcp_ecn").write_text(value)
