@@ -4,7 +4,7 @@
 """The gate of `make test`: the quick benchmarks, each target a test. Prints last ``N passed, M failed``.
 
 Two of the targets have no slack: preflight runs one module task on each host, and gathering and judging a node takes at
-least 8 times less CPU than the same reads as 20 shell tasks. Ratios of one run survive a busy machine, seconds do not.
+least 6 times less CPU than the same reads as 20 shell tasks. Ratios of one run survive a busy machine, seconds do not.
 """
 
 from __future__ import annotations
