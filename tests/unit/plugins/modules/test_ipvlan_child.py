@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,18 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def make(node: PrivateNode, **options: Any) -> dict[str, Any]:
-    return change_run.good(
-        ipvlan_child, **_given({"namespace": OURS, "nics": CLEAN, **node.options, **options})
-    )
+    """Make children. What keeps the GIDs of the node looks into its namespaces, and holds one that is removed meanwhile
+    for a moment, as a process of a pod would; then a NIC is in use until it lets go."""
+    given = _given({"namespace": OURS, "nics": CLEAN, **node.options, **options})
+    end = time.monotonic() + 5
+    while True:
+        result = change_run.run(ipvlan_child, **given)
+        held = result.get("code") == "nic_in_use" and "namespace of process" in result["msg"]
+        if not held or time.monotonic() > end:
+            break
+        time.sleep(0.05)
+    assert "failed" not in result, result
+    return result
 
 
 def refused(node: PrivateNode, **options: Any) -> dict[str, Any]:
