@@ -1,7 +1,12 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a module that changes a node: whole in this process, killed at every step, on a bad disk, without privilege."""
+"""Run a module that changes a node: whole in this process, killed at every step, on a bad disk, without privilege.
+
+The production code has no hook for a kill: the audit events of Python tell what is about to happen. An act is a file
+that is opened for writing, renamed, removed, linked or given a mode or an owner, a directory that is made or removed, a
+message that is sent, a program that is started, a lock that is taken.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +28,20 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.rdma.k8s.plugins.module_utils.host import undo
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
-from ansible_collections.rdma.k8s.tests.support import killed
 
+PREFIX = "ansible_collections.rdma.k8s.plugins.modules."
 STORE = "var/lib/rdma-k8s"
 """Where the undo records are; no part of what a module is asked to change."""
 
 LIMIT = 60
+
+_ACTS = frozenset(
+    """
+    fcntl.flock os.chmod os.chown os.exec os.fork os.forkpty os.link os.mkdir os.posix_spawn os.remove os.rename
+    os.rmdir os.setxattr os.symlink os.truncate socket.sendmsg socket.sendto subprocess.Popen
+    """.split()  # noqa: SIM905 (a list would be one event a line)
+)
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 @contextlib.contextmanager
@@ -99,7 +112,7 @@ def killed_everywhere(
     :param probe: tells further values of the node, which a run changes and undo restores.
     :returns: the number of acts.
     """
-    module = importlib.import_module(killed.PREFIX + name)
+    module = importlib.import_module(PREFIX + name)
 
     def state() -> dict[str, str]:
         values = probe()
@@ -115,14 +128,14 @@ def killed_everywhere(
     after = state()
     undone()  # the directories of the store are there now, in every run alike
     number = 0
-    while _killed(module, options, number + 1):
+    while killed(module, options, number + 1):
         number += 1
         for path, text in wanted.items():  # never a part of a file
             found = (root / path).read_text() if (root / path).exists() else None
             old = before.get(path)
             assert found in (text, None if old is None else old.partition(" ")[2]), (number, path, found)
         undone()
-        assert _killed(module, options, number)
+        assert killed(module, options, number)
         good(module, **options)
         assert state() == after, number
         assert not good(module, **options)["changed"], number
@@ -131,13 +144,12 @@ def killed_everywhere(
     return number
 
 
-def _killed(module: Any, options: dict[str, Any], before: int, patch: str = "") -> bool:
-    """Whether a run in a forked child died before its act number ``before``; else the run was whole."""
+def killed(module: Any, options: dict[str, Any], before: int) -> bool:
+    """Whether a run in a forked child died before its act number ``before``, from 1 on; else the run was whole."""
     child = os.fork()
     if not child:
         code = 70
         try:
-            exec(patch, {"module": module})
             _arm(before)
             code = 0 if not run(module, **options).get("failed") else 71
         finally:
@@ -155,12 +167,19 @@ def _arm(before: int) -> None:
 
     def hook(event: str, values: tuple[Any, ...]) -> None:
         nonlocal seen
-        if event in killed._ACTS or (event == "open" and killed._writes(values)):
+        if event in _ACTS or (event == "open" and _writes(values)):
             seen += 1
             if seen == before:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
+
+
+def _writes(values: tuple[Any, ...]) -> bool:
+    path, mode, flags = values
+    if str(path) == os.devnull:
+        return False
+    return bool(isinstance(flags, int) and flags & _WRITING) or bool(mode and set(str(mode)) & set("wax+"))
 
 
 def mounted(
@@ -237,7 +256,7 @@ def _main() -> None:
             (Path(place) / name).write_text(text)
         if task["read_only"]:
             _mount(["-o", "remount,ro", place])
-    module = importlib.import_module(killed.PREFIX + task["module"])
+    module = importlib.import_module(PREFIX + task["module"])
     exec(task.get("patch", ""), {"module": module})
     if "runs" in task:
         runs = [

@@ -1,26 +1,18 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a module whole in this process: arguments in, JSON out."""
+"""Run a module that changes nothing, whole in this process: arguments in, JSON out."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 from typing import Any
 
-import pytest
-from ansible.module_utils.testing import patch_module_args
+from ansible_collections.rdma.k8s.tests.support import change_run
 
 
 def run(module: Any, **options: Any) -> dict[str, Any]:
-    """Run a module and return what it printed; its exit code and ``failed`` agree."""
-    output = io.StringIO()
-    with patch_module_args(options), contextlib.redirect_stdout(output), pytest.raises(SystemExit) as stop:
-        module.main()
-    result: dict[str, Any] = json.loads(output.getvalue())
-    assert (stop.value.code == 0) == (not result.get("failed", False))
+    """Run a module that changes nothing and return what it printed."""
+    result = change_run.run(module, **options)
     assert result.get("changed", False) is False
     return result
 

@@ -311,7 +311,7 @@ def test_killed_anywhere_the_next_run_listens_or_ends_all(node: PrivateNode) -> 
     children(node)
     options = {"role": "listen", "namespace": OURS}
     number = 0
-    while change_run._killed(fabric_probe, options, number + 1, ""):
+    while change_run.killed(fabric_probe, options, number + 1):
         number += 1
         if number % 2:
             assert change_run.good(fabric_probe, **options)["listening"] == ["rdma0", "rdma1"]

@@ -405,7 +405,7 @@ def test_killed_anywhere_the_next_run_repairs(node: PrivateNode) -> None:
     wanted = node.look(OURS)
     remove(node)
     number = 0
-    while change_run._killed(ipvlan_child, options, number + 1, ""):
+    while change_run.killed(ipvlan_child, options, number + 1):
         number += 1
         if number % 2:
             make(node, nics=["rdma0"])
@@ -416,7 +416,7 @@ def test_killed_anywhere_the_next_run_repairs(node: PrivateNode) -> None:
     assert node.look(OURS) == wanted
     assert number > 20
     number = 0
-    while change_run._killed(ipvlan_child, {**options, "nics": [], "state": "absent"}, number + 1, ""):
+    while change_run.killed(ipvlan_child, {**options, "nics": [], "state": "absent"}, number + 1):
         number += 1
         remove(node)
         assert (node.namespaces(), node.look()) == (["far"], host), number
