@@ -18,6 +18,18 @@ class NotYetError(Exception):
     """A case of a kind that is known and that nothing judges yet; its text is the kind."""
 
 
+def cases_of(document: Any) -> list[Any]:
+    """The cases of a file; their names must be unique."""
+    found = document.get("cases")
+    if not isinstance(found, list):
+        raise UnjudgeableError("'cases' is not a list")
+    called = [case.get("name") for case in found if isinstance(case, dict)]
+    twice = sorted({str(name) for name in called if called.count(name) > 1})
+    if twice:
+        raise UnjudgeableError("names are not unique: %s" % ", ".join(twice))
+    return found
+
+
 def as_json(value: Any) -> str:
     """One text for each JSON value: true, 1 and 1.0 differ, the order of keys does not matter."""
     return json.dumps(value, sort_keys=True)

@@ -405,18 +405,6 @@ def matches(document: Any) -> bool:
     return all(isinstance(table, dict) for table in tables) and bool(set(schema["ops"]) & set(OPERATIONS))
 
 
-def cases(document: Any) -> list[Any]:
-    """The cases of a file; their names must be unique."""
-    found = document.get("cases")
-    if not isinstance(found, list):
-        raise UnjudgeableError("'cases' is not a list")
-    called = [case.get("name") for case in found if isinstance(case, dict)]
-    twice = sorted({str(name) for name in called if called.count(name) > 1})
-    if twice:
-        raise UnjudgeableError("names are not unique: %s" % ", ".join(twice))
-    return found
-
-
 def kind_of(case: Any) -> str:
     """The operation of a case; empty when it has none."""
     op = case.get("op") if isinstance(case, dict) else None

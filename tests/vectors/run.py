@@ -41,7 +41,7 @@ sys.path.insert(0, str(HERE))
 
 import oke  # noqa: E402
 import spiderpool  # noqa: E402
-from compare import NotYetError, UnjudgeableError  # noqa: E402
+from compare import NotYetError, UnjudgeableError, cases_of  # noqa: E402
 
 # One line for each family; a file goes to the first that knows it.
 ADAPTERS: tuple[Any, ...] = (oke, spiderpool)
@@ -99,7 +99,7 @@ def run_file(path: str, kinds: list[str]) -> Tally:
     """Run one file, printing each mismatch."""
     document = read(path)
     adapter = adapter_of(document)
-    cases = chosen(adapter.cases(document), adapter, kinds)
+    cases = chosen(cases_of(document), adapter, kinds)
     if not cases:
         raise UnjudgeableError("has no cases")
     passed = failed = unjudged = 0

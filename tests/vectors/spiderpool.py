@@ -146,18 +146,6 @@ def matches(document: Any) -> bool:
     return isinstance(what, str) and what.startswith(WHAT)
 
 
-def cases(document: Any) -> list[Any]:
-    """The cases of a file; their names must be unique."""
-    found = document.get("cases")
-    if not isinstance(found, list):
-        raise UnjudgeableError("'cases' is not a list")
-    called = [case.get("name") for case in found if isinstance(case, dict)]
-    twice = sorted({str(name) for name in called if called.count(name) > 1})
-    if twice:
-        raise UnjudgeableError("names are not unique: %s" % ", ".join(twice))
-    return found
-
-
 def kind_of(case: Any) -> str:
     """The kind of a case; empty when it has none."""
     given = case.get("input") if isinstance(case, dict) else None
