@@ -26,10 +26,10 @@ from typing import Any, BinaryIO, Optional
 from ..core import json_text, modprobe
 from ..core.errors import RdmaError
 from ..core.snapshot import Initramfs, ModuleOption
-from . import commands, edits, network_boot, own_state, store
+from . import commands, edits, network_boot, own_state
 from .files import Root, reason_of
 
-CACHE = store.DIRECTORY + "/initramfs.json"
+CACHE = own_state.DIRECTORY + "/initramfs.json"
 REBUILD_LIMIT = 900.0
 MODULE = "ib_core"
 UPDATE_INITRAMFS, DRACUT = "update-initramfs", "dracut"

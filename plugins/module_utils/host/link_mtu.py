@@ -112,7 +112,7 @@ def _device(body: bytes) -> Device:
     found = raw_netlink.attributes(body, 16)
     return Device(
         index=struct.unpack_from("=i", body, 4)[0],
-        name=found.get(_NAME, b"").partition(b"\0")[0].decode("utf-8", "replace"),
+        name=raw_netlink.text(found.get(_NAME, b"")),
         mtu=raw_netlink.number(found.get(_MTU)),
         minimum=raw_netlink.number(found.get(_MINIMUM)),
         maximum=raw_netlink.number(found.get(_MAXIMUM)),

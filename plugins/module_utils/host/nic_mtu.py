@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 from ..core import nic_mtu as core
@@ -89,21 +89,13 @@ class Node:
             for address, place in above.items()
             if address in by_place
         }
-        devices = uplinks.devices(self.root)
-        names = {device.index: name for name, device in devices.items()}
         return {
-            name: core.Nic(
-                name=name,
-                index=device.index,
-                mtu=device.mtu,
-                minimum=device.minimum,
-                maximum=device.maximum,
+            name: replace(
+                nic,
                 physical=physical.get(name, ""),
                 lowers=tuple([lower for lower, upper in physical.items() if upper == name]),
-                above=names.get(device.master, ""),
-                below=names.get(device.lower, ""),
             )
-            for name, device in devices.items()
+            for name, nic in uplinks.nics(self.root).items()
         }
 
     # Whose is it?

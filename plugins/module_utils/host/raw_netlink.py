@@ -147,10 +147,10 @@ def _link(body: bytes) -> LinkRecord:
     state = found.get(16, b"\0")[0]
     return LinkRecord(
         index=index,
-        name=_text(found.get(3, b"")),
+        name=text(found.get(3, b"")),
         arphrd=arphrd,
         flags=flags,
-        kind=_text(attributes(found.get(18, b"")).get(1, b"")),
+        kind=text(attributes(found.get(18, b"")).get(1, b"")),
         mac=":".join(["%02x" % byte for byte in found.get(1, b"")]),
         mtu=number(found.get(4)),
         operstate=_OPERSTATES[state] if state < len(_OPERSTATES) else "",
@@ -278,5 +278,6 @@ def _ip(family: int, data: Optional[bytes]) -> str:
     return socket.inet_ntop(family, data) if data else ""
 
 
-def _text(data: bytes) -> str:
+def text(data: bytes) -> str:
+    """A name as the kernel gives it, up to its null byte."""
     return data.partition(b"\0")[0].decode("utf-8", "replace")

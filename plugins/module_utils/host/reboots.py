@@ -16,10 +16,10 @@ from typing import Optional
 from ..core import codec, json_text
 from ..core.errors import RdmaError
 from ..core.snapshot import RebootPlan
-from . import edits, own_state, store
+from . import edits, own_state
 from .files import Root
 
-FILE = store.DIRECTORY + "/reboots.json"
+FILE = own_state.DIRECTORY + "/reboots.json"
 BUDGET = 2
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LARGEST = 1 << 20

@@ -22,11 +22,10 @@ from typing import Any, Optional
 
 from ..core import json_text
 from ..core.errors import RdmaError
-from . import edits
+from . import edits, own_state
 from .files import Root, reason_of
 
-DIRECTORY = "/var/lib/rdma-k8s"
-UNDO = DIRECTORY + "/undo"
+UNDO = own_state.DIRECTORY + "/undo"
 WAIT = 10.0
 """Seconds to wait for another run that changes the node."""
 
@@ -135,9 +134,7 @@ def remember(  # noqa: PLR0917 (the fields of a record)
 
 
 def _save(root: Root, record: Record) -> None:
-    text = json.dumps(record.to_dict(), indent=2, sort_keys=True) + "\n"
-    state = edits.FileState(text.encode("utf-8"), 0o600, os.geteuid(), os.getegid())
-    edits.write(root, _path(record.kind, record.name), state)
+    own_state.write(root, _path(record.kind, record.name), record.to_dict())
 
 
 def put_back(root: Root, kind: str, name: str, record: Optional[Record]) -> None:
@@ -171,9 +168,7 @@ def prepare(root: Root) -> None:
 
     :raises RdmaError: ``file_not_written`` or ``file_unreadable``.
     """
-    for directory in ("/var", "/var/lib", DIRECTORY, UNDO):
-        if not os.path.isdir(edits.place_of(root, directory)):
-            edits.make_directory(root, directory, 0o755 if directory in ("/var", "/var/lib") else 0o700)
+    own_state.make_directories(root, UNDO)
     edits.remove_all_left_over(root, UNDO)
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ..core import nic_mtu as core
 from ..core.errors import RdmaError
@@ -32,7 +32,25 @@ def devices(root: Root) -> dict[str, link_mtu.Device]:
     }
 
 
-def refuse_default_route(name: str, nics: Iterable[core.Nic], snapshot: NodeSnapshot) -> None:
+def nics(root: Root) -> dict[str, core.Nic]:
+    """All interfaces by name: their limits, and what each is a part of or is made of."""
+    known = devices(root)
+    names: dict[int, str] = {device.index: name for name, device in known.items()}
+    return {
+        name: core.Nic(
+            name=name,
+            index=device.index,
+            mtu=device.mtu,
+            minimum=device.minimum,
+            maximum=device.maximum,
+            above=names.get(device.master, ""),
+            below=names.get(device.lower, ""),
+        )
+        for name, device in known.items()
+    }
+
+
+def refuse_default_route(name: str, known: Iterable[core.Nic], snapshot: NodeSnapshot) -> None:
     """Refuse a NIC that carries the default route, itself or as a part of a bond, a bridge or below a VLAN.
 
     :raises RdmaError: ``nic_carries_default_route``, ``route_list_unknown``
@@ -54,7 +72,7 @@ def refuse_default_route(name: str, nics: Iterable[core.Nic], snapshot: NodeSnap
             hint="Look at 'ip route show table all'; a route that names no interface protects none.",
             route=unknown,
         )
-    core.refuse_default_route(name, core.default_over(name, nics, snapshot.routes, snapshot.rules))
+    core.refuse_default_route(name, core.default_over(name, known, snapshot.routes, snapshot.rules))
 
 
 def require_other(root: Root, names: Iterable[str]) -> None:
@@ -63,20 +81,6 @@ def require_other(root: Root, names: Iterable[str]) -> None:
     :raises RdmaError: those of :func:`refuse_default_route`
     """
     snapshot = brief.read(root)
-    nics = _nics(devices(root))
+    known = nics(root)
     for name in names:
-        refuse_default_route(name, nics, snapshot)
-
-
-def _nics(known: Mapping[str, link_mtu.Device]) -> list[core.Nic]:
-    names: dict[int, str] = {device.index: name for name, device in known.items()}
-    return [
-        core.Nic(
-            name,
-            device.index,
-            device.mtu,
-            above=names.get(device.master, ""),
-            below=names.get(device.lower, ""),
-        )
-        for name, device in known.items()
-    ]
+        refuse_default_route(name, known.values(), snapshot)
