@@ -28,7 +28,8 @@ CHILD_KINDS = ("ipvlan", "ipvtap", "macvlan", "macvtap")
 class NsLink:
     """A link as its namespace shows it.
 
-    :param lower: index of the lower device, in its own namespace; ``elsewhere``: which is another one.
+    :param lower: index of the lower device, in its own namespace; ``elsewhere``: which is another one, that this one
+        knows by the number ``lower_namespace``.
     :param mode: of a child: ``0`` is L2 for ipvlan; ``flags``: ``0`` is bridge for ipvlan (F108).
     """
 
@@ -40,6 +41,7 @@ class NsLink:
     up: bool = False
     lower: int = 0
     elsewhere: bool = False
+    lower_namespace: Optional[int] = None
     mode: Optional[int] = None
     flags: Optional[int] = None
 
@@ -71,6 +73,7 @@ def _link(body: bytes) -> NsLink:
         up=bool(flags & _UP),
         lower=raw_netlink.number(attributes.get(_LINK)),
         elsewhere=_NETNSID in attributes,
+        lower_namespace=_signed(attributes.get(_NETNSID)),
         mode=_number(data.get(1)),
         flags=_number(data.get(2)),
     )
@@ -79,3 +82,7 @@ def _link(body: bytes) -> NsLink:
 def _number(data: Optional[bytes]) -> Optional[int]:
     """A number of any length; ``None`` when there is none."""
     return None if data is None else int.from_bytes(data, sys.byteorder)
+
+
+def _signed(data: Optional[bytes]) -> Optional[int]:
+    return None if data is None else int.from_bytes(data, sys.byteorder, signed=True)

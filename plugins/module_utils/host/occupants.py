@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..core.errors import RdmaError
+from . import raw_netlink
 from .files import Root
 from .link_dump import NsLink, read_links
-from .namespaces import Namespace, everyone, inside
+from .namespaces import Namespace, everyone, inside, opened
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,23 @@ def occupants(root: Root, but: Optional[Namespace] = None) -> list[Occupant]:
         for link in read_links()
         if link.is_child
     ]
-    for namespace in everyone(root):
-        if but is not None and namespace.identity == but.identity:
-            continue
-        with contextlib.suppress(OSError, RdmaError):  # a namespace that goes away holds no child
-            found += [
-                Occupant(link.lower, link.kind, link.mac, link.name, "namespace %s" % namespace.label)
-                for link in inside(namespace, read_links)
-                if link.is_child and link.elsewhere
-            ]
+    with opened("/proc/self/ns/net", "of this process") as host:
+        for namespace in everyone(root):
+            if but is not None and namespace.identity == but.identity:
+                continue
+            with contextlib.suppress(OSError, RdmaError):  # a namespace that goes away holds no child
+                found += [
+                    Occupant(link.lower, link.kind, link.mac, link.name, "namespace %s" % namespace.label)
+                    for link in inside(namespace, lambda: _children_of(host))
+                ]
     return found
+
+
+def _children_of(host: Namespace) -> list[NsLink]:
+    """The children in the namespace of this thread whose parents are in that of the host, and not in a third one."""
+    links = [link for link in read_links() if link.is_child and link.elsewhere]
+    number = raw_netlink.namespace_number(host.handle) if links else None
+    return [link for link in links if number is None or link.lower_namespace == number]
 
 
 def refuse_in_use(nic: str, parent: NsLink, held: Iterable[Occupant], claimed: Iterable[str] = ()) -> None:

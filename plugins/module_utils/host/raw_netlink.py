@@ -22,7 +22,7 @@ from .records import AddressRecord, LinkRecord, RouteRecord, RtnetlinkRecord, Ru
 
 SOURCE = "rtnetlink"
 REQUEST, ACK, DUMP = 1, 4, 0x300
-NEW_LINK, GET_LINK, GET_ADDRESS, GET_ROUTE, GET_RULE, GET_NEXTHOP = 16, 18, 22, 26, 34, 106
+NEW_LINK, GET_LINK, GET_ADDRESS, GET_ROUTE, GET_RULE, GET_NSID, GET_NEXTHOP = 16, 18, 22, 26, 34, 90, 106
 
 _ERROR, _DONE = 2, 3
 _DUMP_INTERRUPTED = 0x10
@@ -115,6 +115,19 @@ def links() -> list[bytes]:
     :raises OSError: what the kernel answers.
     """
     return dump(GET_LINK, _LINK.pack(0, 0, 0, 0, 0))
+
+
+def namespace_number(handle: int) -> Optional[int]:
+    """The number by which the namespace of this thread knows another one that is open, as its links name it.
+
+    ``-1`` when it has none; ``None`` when the kernel does not tell.
+    """
+    try:
+        answers = list(ask(GET_NSID, REQUEST | ACK, struct.pack("=BxxxHHI", 0, 8, 3, handle)))
+    except OSError:
+        return None
+    told = attributes(answers[0], 4).get(1) if answers else None
+    return struct.unpack("=i", told)[0] if told is not None and len(told) == 4 else None
 
 
 def link_request(index: int, more: bytes) -> bytes:
