@@ -18,7 +18,7 @@ import time
 import urllib.error
 import urllib.request
 
-from . import control, kubenode, lab, plan, process
+from . import control, kubenode, lab, plan, process, state_file
 from .errors import LabError
 from .image import Cache, remove_tree
 from .programs import Programs
@@ -85,22 +85,16 @@ class Cluster:
 
     def state(self) -> State:
         """The state of this cluster, or an error that says how to start it."""
-        try:
-            return State.from_json(self._state_file().read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise LabError(
-                "not_up", f"The cluster {self.name!r} is not up; start it with cluster up --name {self.name}."
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise LabError(
-                "state_bad",
-                f"{self._state_file()} cannot be read ({error}); run cluster down and cluster up.",
-            ) from error
+        return state_file.read(
+            self._state_file(),
+            State.from_json,
+            f"cluster {self.name!r}",
+            f"cluster up --name {self.name}",
+            "cluster down and cluster up",
+        )
 
     def _write_state(self, state: State) -> None:
-        unfinished = self._state_file().with_suffix(".unfinished")
-        unfinished.write_text(state.to_json(), encoding="utf-8")
-        unfinished.rename(self._state_file())
+        state_file.write(self._state_file(), state.to_json())
 
     def plane(self, state: State | None = None) -> control.Plane:
         """All that follows from the state."""
@@ -147,16 +141,8 @@ class Cluster:
                 raise
             return state
 
-    @contextlib.contextmanager
-    def _locked(self) -> collections.abc.Iterator[None]:
-        with (self.directory / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise LabError(
-                    "cluster_busy", f"Another command is starting or ending the cluster {self.name!r}."
-                ) from None
-            yield
+    def _locked(self) -> contextlib.AbstractContextManager[None]:
+        return state_file.locked(self.directory, "cluster_busy", f"cluster {self.name!r}")
 
     def _reserve(self, spec: control.ClusterSpec) -> State:
         with (self.cache.path / "ports.lock").open("w") as lock:
@@ -167,14 +153,10 @@ class Cluster:
             return state
 
     def _reserved_ports(self) -> set[int]:
-        ports: set[int] = set()
-        for path in self.directory.parent.glob("*/cluster.json"):
-            if path != self._state_file():
-                try:
-                    ports.update(control.ports(State.from_json(path.read_text(encoding="utf-8")).base_port))
-                except (OSError, ValueError, KeyError, TypeError, LabError):
-                    continue
-        return ports
+        def ports_of(text: str) -> set[int]:
+            return set(control.ports(State.from_json(text).base_port))
+
+        return set().union(*state_file.others(self._state_file(), ports_of))
 
     def _start(self, state: State) -> None:
         plane = self.plane(state)

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 
-from . import kubenode, plan, process, qemu
+from . import kubenode, plan, process, qemu, state_file
 from .errors import LabError
 from .image import Cache, Image, remove_tree
 from .programs import Programs
@@ -185,16 +185,13 @@ class Lab:
 
     def state(self) -> State:
         """The state of this lab, or an error that says how to start it."""
-        try:
-            return State.from_json(self._state_file().read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise LabError(
-                "not_up", f"The lab {self.name!r} is not up; start it with up --name {self.name}."
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise LabError(
-                "state_bad", f"{self._state_file()} cannot be read ({error}); run down and up."
-            ) from error
+        return state_file.read(
+            self._state_file(),
+            State.from_json,
+            f"lab {self.name!r}",
+            f"up --name {self.name}",
+            "down and up",
+        )
 
     def _pid_files(self) -> dict[pathlib.Path, str]:
         """Every pid file that this lab can have, with the name by which its process is known."""
@@ -231,13 +228,7 @@ class Lab:
         qemu.check_host()
         self.cache.claim()
         self.directory.mkdir(parents=True, exist_ok=True)
-        with (self.directory / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise LabError(
-                    "lab_busy", f"Another command is starting or ending the lab {self.name!r}."
-                ) from None
+        with state_file.locked(self.directory, "lab_busy", f"lab {self.name!r}"):
             if self.alive():
                 raise LabError(
                     "already_up", f"The lab {self.name!r} is up already; run down first, or use --name."
@@ -278,13 +269,8 @@ class Lab:
     def _reserved_ports(self) -> set[int]:
         """Ports of other labs, also of those whose nodes do not listen yet."""
         ports: set[int] = set()
-        for path in self.directory.parent.glob("*/lab.json"):
-            if path != self._state_file():
-                try:
-                    other = State.from_json(path.read_text(encoding="utf-8"))
-                except (OSError, ValueError, KeyError, TypeError, LabError):
-                    continue
-                ports.update(other.port(node) for node in other.nodes())
+        for other in state_file.others(self._state_file(), State.from_json):
+            ports.update(other.port(node) for node in other.nodes())
         return ports
 
     def _start(self, state: State, image: Image, saved: pathlib.Path | None) -> None:
@@ -405,9 +391,7 @@ class Lab:
             (saved / "done").touch()
 
     def _write_state(self, state: State) -> None:
-        unfinished = self._state_file().with_suffix(".unfinished")
-        unfinished.write_text(state.to_json(), encoding="utf-8")
-        unfinished.rename(self._state_file())
+        state_file.write(self._state_file(), state.to_json())
 
     # --- wait ---------------------------------------------------------------------------------------------------
 
