@@ -30,7 +30,11 @@ attributes:
 
     # The attributes of modules that change a node.
     NODE_CHANGE = r"""
-options: {}
+options:
+  host_root:
+    description: Root of the file system of the node. V(/) on the node itself, the mount point of the host in a pod.
+    type: path
+    default: /
 notes:
   - Each change leaves an undo record below C(/var/lib/rdma-k8s/undo) on the node.
 attributes:

@@ -122,10 +122,6 @@ options:
     description: Seconds after which a listener ends by itself, from 1 to 3600.
     type: int
     default: 300
-  host_root:
-    description: Root of the file system of the node. V(/) on the node itself, the mount point of the host in a pod.
-    type: path
-    default: /
 notes:
   - Listeners leave no undo record. They end by themselves.
 attributes:

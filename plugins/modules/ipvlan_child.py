@@ -80,10 +80,6 @@ options:
   service_host:
     description: The address of the cluster's API service as pods see it, for the conflict check of the profile.
     type: str
-  host_root:
-    description: Root of the file system of the node. V(/) on the node itself, the mount point of the host in a pod.
-    type: path
-    default: /
   imds_url:
     description:
       - Base URL of the metadata service, with a literal link-local or loopback address.

@@ -57,10 +57,6 @@ options:
       - In check mode a module that would be loaded cannot be judged.
     type: bool
     default: true
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.node_info
 """

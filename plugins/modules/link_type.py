@@ -49,10 +49,6 @@ options:
     type: str
     choices: [auto, mlxconfig, mstconfig, devlink]
     default: auto
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.roce_qos
   - module: rdma.k8s.nic_info

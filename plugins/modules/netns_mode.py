@@ -51,10 +51,6 @@ options:
         the third is refused with the code C(reboot_budget_spent).
       - Without it the name follows from O(mode). A name whose mode is reached counts from zero again.
     type: str
-  host_root:
-    description: Root of the file system of the node. V(/) on the node itself, the mount point of the host in a pod.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.node_info
 """

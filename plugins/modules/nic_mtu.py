@@ -52,10 +52,6 @@ options:
     description: Whether the MTU is kept for the next boot.
     type: bool
     default: true
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.nic_info
 """

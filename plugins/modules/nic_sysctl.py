@@ -59,10 +59,6 @@ options:
     description: Whether the file is written.
     type: bool
     default: true
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.nic_info
 """

@@ -48,10 +48,6 @@ options:
         O(state=listed).
     type: bool
     default: false
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.node_info
 """

@@ -73,10 +73,6 @@ options:
     description: Limit of each request to it in seconds.
     type: float
     default: 5
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.oca_config_info
   - module: rdma.k8s.child_range_check

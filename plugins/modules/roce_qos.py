@@ -73,10 +73,6 @@ options:
       - V(false) leaves these files as they are.
     type: bool
     default: true
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.link_type
   - module: rdma.k8s.nic_info

@@ -33,10 +33,6 @@ options:
         CRI-O; with Docker only when it is set up for it. Containers that run keep their limit.
     type: bool
     default: false
-  host_root:
-    description: Root of the file system of the node, V(/) on the node itself.
-    type: path
-    default: /
 seealso:
   - module: rdma.k8s.node_info
 """
