@@ -401,6 +401,11 @@ def lab(job: Job) -> Outcome:
     return outcome
 
 
+def api(job: Job) -> Outcome:
+    """Test what talks to the Kubernetes API on a real control plane, which this starts natively."""
+    return pytest(job, tool("python"), "api", "tests/cluster")
+
+
 def cluster(job: Job) -> Outcome:
     """Let the lab's cluster check itself: a control plane with simulated nodes, then two virtual ones with DRANET."""
     if not (tree.COPY / "tests" / "lab" / "cluster_test.py").is_file():
@@ -457,6 +462,7 @@ GATES: list[Gate] = [
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
     Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
     Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
+    Gate("api", "what talks to the Kubernetes API, on a real control plane", api),
     Gate("readme", "the commands of the README", readme, after=("install",)),
     Gate("browser", "the HTML report in a real browser", browser, alone=True),
     Gate("bench-gate", "CPU ratio and number of module tasks", bench_gate, alone=True),
