@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import debian
@@ -421,6 +422,17 @@ def cluster(job: Job) -> Outcome:
     return outcome
 
 
+def ansible_failures(output: str) -> str:
+    """Return the tasks that failed in runs of Ansible, each with what it said; ignored failures are left out."""
+    lines, task, found = output.splitlines(), "", []
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if line.startswith(("TASK [", "RUNNING HANDLER [")):
+            task = line.rstrip("* ")
+        elif re.match(r"(fatal|failed): ", line) and after != "...ignoring":
+            found.append(f"{task}\n{line}")
+    return "\n".join(found)
+
+
 def molecule(job: Job) -> Outcome:
     """Run the molecule scenarios, each of which makes and ends its own nodes."""
     folder = tree.COPY / "extensions" / "molecule"
@@ -434,10 +446,13 @@ def molecule(job: Job) -> Outcome:
         if reason:
             outcome.skips.append(Skip(reason, name))
             continue
-        code = job.run(tool("molecule"), "test", "-s", name)[0]
+        begin = time.monotonic()
+        code, output = job.run(tool("molecule"), "test", "-s", name)
+        outcome.times.append((name, time.monotonic() - begin))
         if code:
             outcome.failed += 1
-            job.say(f"scenario {name} failed with exit code {code}")
+            said = ansible_failures(output)
+            outcome.failures.append((name, said or f"molecule ended with exit code {code}"))
         else:
             outcome.passed += 1
     return outcome

@@ -26,12 +26,14 @@ class Skip:
 
 @dataclass
 class Outcome:
-    """What a gate found. `broken` holds sentences about failures that are not failed tests."""
+    """What a gate found. `broken` holds sentences about failures that are not failed tests, `failures` the names of
+    failed tests, each with what it said."""
 
     passed: int = 0
     failed: int = 0
     skips: list[Skip] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
     times: list[tuple[str, float]] = field(default_factory=list)
     note: str = ""
 
@@ -46,6 +48,7 @@ class Outcome:
         self.failed += other.failed
         self.skips += other.skips
         self.broken += other.broken
+        self.failures += other.failures
         self.times += other.times
 
 
@@ -125,8 +128,10 @@ def read_junit(path: Path) -> Outcome:
         name = "::".join(part for part in (case.get("classname", ""), case.get("name", "")) if part)
         outcome.times.append((name, float(case.get("time", "0"))))
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        wrong = next((part for part in case if part.tag in ("failure", "error")), None)
+        if wrong is not None:
             outcome.failed += 1
+            outcome.failures.append((name, wrong.get("message", "")))
         elif skipped is not None:
             outcome.skips.append(Skip(skipped.get("message", "no reason given"), name))
         else:

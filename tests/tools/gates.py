@@ -7,10 +7,10 @@ Usage: python tests/tools/gates.py             all gates
        python tests/tools/gates.py NAME ...    these only
        python tests/tools/gates.py --list      name them
 
-Prints a line per gate and keeps its whole output in ``build/test/<gate>.log``. Ends with one line that counts
-gates and tests together: ``N passed, M failed`` and, where there are some, ``, K skipped``. Exit code 1 when a gate
-or a test failed or when nothing ran. In an automatic run (CI=true) a skip that ``tests/hardware-only.yml`` does not
-list fails.
+Prints a line per gate and keeps its whole output in ``build/test/<gate>.log``. Says again at the end what failed, each
+with what it said, and ends with one line that counts gates and tests together: ``N passed, M failed`` and, where there
+are some, ``, K skipped``. Exit code 1 when a gate or a test failed or when nothing ran. In an automatic run (CI=true) a
+skip that ``tests/hardware-only.yml`` does not list fails.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ TAIL = 40
 LONGEST = 150
 """Characters of the name of a test; some have their whole input in it."""
 SLOWEST = 10
+SAID = 1500
+"""Characters of what a failed test said that are repeated at the end."""
 
 
 @dataclass
@@ -162,6 +164,12 @@ def summary(rows: list[Row]) -> int:
         for seconds, gate_name, test in tests[:SLOWEST]:
             name = f"{gate_name}::{test}"
             print(f"  {seconds:7.2f} s  {name if len(name) <= LONGEST else name[:LONGEST] + '...'}")
+    for row in rows:
+        told = [(row.gate.name, sentence) for sentence in row.outcome.broken]
+        told += [(f"{row.gate.name}::{test}", said) for test, said in row.outcome.failures]
+        for name, said in told:
+            shown = said if len(said) <= SAID else f"{said[: SAID // 2]}\n[...]\n{said[-SAID // 2 :]}"
+            print("\nfailed: " + name + "".join("\n    " + line for line in shown.splitlines()))
     verdicts = [row.verdict for row in rows]
     passed = verdicts.count("passed") + sum(row.outcome.passed for row in rows)
     failed = verdicts.count("failed") + sum(row.outcome.failed for row in rows)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gates
+from gate_list import ansible_failures
 from gate_model import Gate, Job, Outcome, Skip, read_counts, read_junit
 
 JUNIT = """<testsuites><testsuite>
@@ -50,6 +51,37 @@ def test_a_failed_test_fails_its_gate_and_the_run(capsys: pytest.CaptureFixture[
     code = run(gate("one", Outcome(passed=3, failed=1)), gate("two", Outcome()))[1]
     assert code == 1
     assert last_line(capsys) == "4 passed, 2 failed"
+
+
+def test_what_failed_is_said_again_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """An automatic run may show no more than the end of its output."""
+    long = "first\n" + "x" * 2 * gates.SAID + "\nlast"
+    failures = [("test_a", "assert 1 == 2"), ("test_b", long)]
+    run(gate("one", Outcome(failed=2, failures=failures)), gate("two", Outcome(broken=["no test ran"])))
+    end = capsys.readouterr().out.split("slowest gates:")[1]
+    assert "failed: one::test_a\n    assert 1 == 2\n" in end
+    assert "failed: one::test_b\n    first\n    xxx" in end
+    assert "xxx\n    [...]\n    xxx" in end
+    assert "xxx\n    last\n" in end
+    assert "failed: two\n    no test ran\n" in end
+
+
+def test_failures_are_read_from_junit(tmp_path: Path) -> None:
+    path = tmp_path / "found.xml"
+    path.write_text(JUNIT)
+    assert read_junit(path).failures == [("a::bad", "no"), ("a::broken", "no")]
+
+
+def test_failed_tasks_are_found_in_the_output_of_ansible() -> None:
+    output = """
+TASK [Look] ****
+fatal: [n1]: FAILED! => {"msg": "expected"}
+...ignoring
+TASK [Boot] ****
+ok: [n1]
+failed: [n2] (item=a) => {"msg": "no answer"}
+"""
+    assert ansible_failures(output) == 'TASK [Boot]\nfailed: [n2] (item=a) => {"msg": "no answer"}'
 
 
 def test_a_gate_that_raises_is_a_failure_with_its_reason_in_the_log(logs: Path) -> None:

@@ -81,11 +81,9 @@ def install_rping(node: PrivateNode) -> Path:
 
 
 @in_private_node
-def test_good_peers_of_all_rails_at_once(node: PrivateNode) -> None:
+def test_good_peers_of_all_rails(node: PrivateNode) -> None:
     children(node)
-    started = time.monotonic()
     result = probe(pair(0), pair(1))
-    assert time.monotonic() - started < 1.5
     assert not result["changed"]
     for number in (0, 1):
         found = result["probes"][number]
@@ -124,6 +122,20 @@ def test_a_dead_rail_does_not_resolve(node: PrivateNode) -> None:
     assert statuses(result, 0)["icmp"] == "pass"
     assert statuses(result, 1) == {"neighbour": "fail", "icmp": "skip", "full_size": "skip", "rdma": "skip"}
     assert result["probes"][1]["neighbour"] == ""
+
+
+@in_private_node
+def test_all_rails_are_probed_at_once(node: PrivateNode) -> None:
+    """Two that are dead take the patience that one takes."""
+    children(node)
+    for end in ("far0", "far1"):
+        node.ip("-n", "far", "link", "set", end, "down")
+    patience = 5.0
+    started = time.monotonic()
+    result = probe(pair(0), pair(1), timeout=patience)
+    spent = time.monotonic() - started
+    assert [statuses(result, number)["neighbour"] for number in (0, 1)] == ["fail", "fail"]
+    assert patience <= spent < 2 * patience
 
 
 @in_private_node
@@ -277,7 +289,7 @@ def test_listeners_and_the_ping_pong(node: PrivateNode) -> None:
     started = time.monotonic()
     verdict = probe(pair(), rdma_timeout=0.5)["probes"][0]["verdicts"]["rdma"]
     assert (verdict["status"], verdict["reason"]) == ("fail", "no end within 0.5 s")
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 20
     assert change_run.good(fabric_probe, role="stop", namespace=OURS)["changed"]
     assert running(node) == []
     assert not change_run.good(fabric_probe, role="stop", namespace=OURS)["changed"]
