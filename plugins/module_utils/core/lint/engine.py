@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Run the lint rules over documents. Private to rdma.k8s: it may change with any release.
+
+A file of rules is imported here by name, so that what is seen statically is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..finding import PASS
+from ..kube import objects
+from ..kube.documents import Document
+from . import security
+from .model import Context, LintFinding
+from .registry import RULES, Rule
+
+RULE_FILES = (security,)
+
+
+def lint(documents: Iterable[Document], **context: Any) -> list[LintFinding]:
+    """What every rule says of every document; the keywords are the fields of :class:`~.model.Context`.
+
+    A rule that reads a kind of object has at least one finding for each object of the kind: ``pass`` when the rule
+    found nothing. An object of a kind that no rule reads has none.
+    """
+    known = Context(documents=tuple(documents), **context)
+    return [finding for document in known.documents for finding in judge(document, known)]
+
+
+def judge(document: Document, context: Context) -> Iterator[LintFinding]:
+    """What every rule says of one document."""
+    kind = objects.kind(document.content)
+    target = context.target_of(document)
+    for entry in RULES.values():
+        if entry.kinds and kind not in entry.kinds:
+            continue
+        if not entry.targets or target in entry.targets:
+            yield from _findings(entry, document, context)
+
+
+def _findings(entry: Rule, document: Document, context: Context) -> Iterator[LintFinding]:
+    info = entry.info
+    silent = True
+    for verdict in entry.run(document, context):
+        silent = False
+        yield LintFinding(
+            rule=info.id,
+            status=verdict.status,
+            severity=verdict.severity or info.severity,
+            document=document,
+            path=verdict.path,
+            message=verdict.message,
+            hint=verdict.hint or info.hint,
+            expected=verdict.expected,
+            observed=verdict.observed,
+            code=verdict.code,
+        )
+    if silent:
+        yield LintFinding(info.id, PASS, info.severity, document, (), "", info.hint)

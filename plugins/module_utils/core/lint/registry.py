@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The registry of lint rules. Private to rdma.k8s: it may change with any release.
+
+A rule is a function of one document and the :class:`~.model.Context`. It says what it finds as
+:class:`~.model.Verdict`: nothing at all means that the document passes, ``skip`` needs a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ..finding import CheckInfo
+from ..kube.documents import Document
+from .model import Context, Verdict
+
+Run = Callable[[Document, Context], Iterable[Verdict]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A registered rule.
+
+    :param kinds: kinds of objects that it reads; empty: every kind.
+    :param targets: targets for which it speaks; empty: all.
+    """
+
+    info: CheckInfo
+    run: Run
+    kinds: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(
+    check: str,
+    title: str,
+    severity: str,
+    hint: str,
+    *,
+    kinds: Iterable[str] = (),
+    targets: Iterable[str] = (),
+) -> Callable[[Any], Any]:
+    """Register a function ``(document, context) -> verdicts`` under an id such as ``RDMA-WL-001``."""
+    area = check.split("-")[1]
+    info = CheckInfo(check, title, severity, area, hint, "checks/%s.md#%s" % (area.lower(), check.lower()))
+
+    def decorate(function: Any) -> Any:
+        if check in RULES:
+            raise ValueError("rule %s is registered twice" % check)
+        RULES[check] = Rule(info, function, frozenset(kinds), frozenset(targets))
+        return function
+
+    return decorate
