@@ -16,7 +16,13 @@ from typing import Any
 
 from .core.errors import RdmaError
 
-MINIMUM = {"netaddr": "0.10.0", "pyroute2": "0.7.2", "jmespath": "1.0.0", "PyYAML": "6.0"}
+MINIMUM = {
+    "netaddr": "0.10.0",
+    "pyroute2": "0.7.2",
+    "jmespath": "1.0.0",
+    "PyYAML": "6.0",
+    "kubernetes": "31.0.0",
+}
 
 
 def load(library: str, module: str = "") -> Any:
@@ -56,3 +62,11 @@ def jmespath() -> Any:
 def yaml() -> Any:
     """The library that reads policies. See :func:`load` for errors."""
     return load("PyYAML", "yaml")
+
+
+def kubernetes(module: str = "kubernetes") -> Any:
+    """The official client of the Kubernetes API, one of its modules, or of ``urllib3`` below it.
+
+    See :func:`load` for errors.
+    """
+    return load("kubernetes", module)
