@@ -11,15 +11,13 @@ removed unless the caller insists.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ..core.errors import RdmaError
 from ..core.kube import objects as kube
-from .client import Cluster
-
-FIELD_MANAGER = "rdma.k8s"
+from .client import FIELD_MANAGER, Cluster
 
 _OF_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
@@ -72,7 +70,7 @@ def absent(
 def find(cluster: Cluster, document: dict[str, Any]) -> Optional[dict[str, Any]]:
     """The live object that a document names; ``None``: there is none."""
     try:
-        return cluster.get(cluster.path(document))
+        return cluster.get(cluster.path_of(document))
     except RdmaError as error:
         if error.code != "kube_not_found":
             raise
@@ -91,12 +89,16 @@ def clean(live: Optional[dict[str, Any]]) -> Optional[dict[str, Any]]:
 
 def is_ours(live: dict[str, Any]) -> bool:
     """Our field manager applied the object."""
-    return FIELD_MANAGER in _managers(live)
+    return any(
+        entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply"
+        for entry in _managed(live)
+    )
 
 
-def _managers(live: dict[str, Any]) -> list[str]:
+def _managed(live: dict[str, Any]) -> list[dict[str, Any]]:
+    """Who holds fields of the object itself, without its status."""
     found = live.get("metadata", {}).get("managedFields") or []
-    return [entry.get("manager", "") for entry in found if entry.get("subresource", "") == ""]
+    return [entry for entry in found if not entry.get("subresource")]
 
 
 def _applied(
@@ -138,7 +140,7 @@ def _replaced(cluster: Cluster, document: dict[str, Any], before: dict[str, Any]
     after = _apply(cluster, trial, True, True)
     after["metadata"]["name"] = document["metadata"]["name"]
     if not dry_run:
-        cluster.delete(document)
+        cluster.delete(before)
         after = _apply(cluster, document, False, True)
     return Outcome(reference, "replace", clean(before), clean(after))
 
@@ -150,7 +152,7 @@ def _removed(cluster: Cluster, document: dict[str, Any], dry_run: bool, force: b
         return Outcome(reference, "", None, None)
     _require_ours(before, reference, force)
     _require_unused(before, reference)
-    gone = cluster.delete(document, dry_run=dry_run)
+    gone = cluster.delete(before, dry_run=dry_run)
     return Outcome(reference, "delete" if gone else "", clean(before), None)
 
 
@@ -165,7 +167,7 @@ def _version(live: dict[str, Any]) -> str:
 def _require_ours(live: dict[str, Any], reference: str, force: bool) -> None:
     if force or is_ours(live):
         return
-    others = sorted({name for name in _managers(live) if name}) or ["somebody"]
+    others = sorted({str(entry.get("manager")) for entry in _managed(live)}) or ["somebody"]
     raise RdmaError(
         "object_foreign",
         "%s exists, and it was made by %s, not by %s." % (reference, " and ".join(others), FIELD_MANAGER),
