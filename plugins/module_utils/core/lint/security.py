@@ -24,7 +24,7 @@ from .registry import rule
 )
 def grace_period(document: Document, context: Context) -> Iterator[Verdict]:
     """A grace period of 0 removes the pod before its claims are unprepared (kubernetes/kubernetes#131513)."""
-    with_claims = [template for template in context.templates(document) if template.claims]
+    with_claims = [template for template in context.templates(document) if template.spec.get("resourceClaims")]
     if not with_claims:
         yield skipped("The pods use no resource claims.")
     for template in with_claims:
