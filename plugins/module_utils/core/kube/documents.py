@@ -28,8 +28,11 @@ _LIST_DEPTH = 8
 
 @dataclass(frozen=True)
 class Directive:
-    """A comment ``# rdma-k8s: TEXT``. ``line`` is where it stands, ``applies_to`` the line that it speaks of: its own, or
-    when nothing else stands there, the next one with content."""
+    """A comment ``# rdma-k8s: TEXT``.
+
+    :param line: where it stands.
+    :param applies_to: the line that it speaks of: its own, or when nothing else stands there, the next with content.
+    """
 
     line: int
     applies_to: int

@@ -118,20 +118,20 @@ class Lines(Mapping):  # type: ignore[type-arg]
         path: list[Any] = []  # one entry a level: the key that is read, or the position
         keyed: list[bool] = []  # whether the level is an object whose next text is a key
         seen: list[set[str]] = []
-        for token in _TOKEN.findall(self.text):
-            if token == "\n":
+        for word in _TOKEN.findall(self.text):
+            if word == "\n":
                 line += 1
-            elif token in "}]":
+            elif word in "}]":
                 path.pop()
                 keyed.pop()
                 seen.pop()
-            elif token == ",":
+            elif word == ",":
                 keyed[-1] = isinstance(path[-1], str)
                 if not keyed[-1]:
                     path[-1] += 1
-            elif token != ":":
+            elif word != ":":
                 if keyed and keyed[-1]:
-                    path[-1] = json.loads(token)
+                    path[-1] = json.loads(word)
                     keyed[-1] = False
                     where = tuple(path)
                     if path[-1] in seen[-1]:
@@ -141,8 +141,8 @@ class Lines(Mapping):  # type: ignore[type-arg]
                     continue
                 if path and not isinstance(path[-1], str):
                     known[tuple(path)] = line
-                if token in "{[":
-                    path.append("" if token == "{" else 0)
-                    keyed.append(token == "{")
+                if word in "{[":
+                    path.append("" if word == "{" else 0)
+                    keyed.append(word == "{")
                     seen.append(set())
         return known

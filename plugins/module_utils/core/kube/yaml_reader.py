@@ -4,8 +4,8 @@
 
 """YAML as kubectl reads it, with the line of every path. Private to rdma.k8s: it may change with any release.
 
-The values are built from the events of the parser: nothing in a text can name code, scalars become what kubectl makes of
-them (YAML 1.1 booleans, no dates, no base 60), and what aliases add is bounded.
+The values are built from the events of the parser: nothing in a text can name code, scalars become what kubectl makes
+of them (YAML 1.1 booleans, no dates, no base 60), and what aliases add is bounded.
 """
 
 from __future__ import annotations
