@@ -25,14 +25,14 @@ options:
     type: path
   force:
     description:
-      - Take over objects that somebody else made under the same name, and fields that somebody else holds; remove such
-        objects with O(state=absent).
+      - Take over objects that somebody else made under the same name, and fields that somebody else holds; remove
+        such objects with O(state=absent).
       - Without it the module fails and names who made the object.
     type: bool
     default: false
 notes:
-  - Objects are applied with the field manager C(rdma.k8s). An object is taken for one of this collection when that manager
-    applied it.
+  - Objects are applied with the field manager C(rdma.k8s). An object is taken for one of this collection when that
+    manager applied it.
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the result that it would return without it.

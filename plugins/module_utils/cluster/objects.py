@@ -4,8 +4,8 @@
 
 """Objects as somebody wants them to be: there, or not there. Private to rdma.k8s: it may change with any release.
 
-An object is ours when our field manager applied it. An object of somebody else that has our name is neither changed nor
-removed unless the caller insists.
+An object is ours when our field manager applied it. An object of somebody else that has our name is neither changed
+nor removed unless the caller insists.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def present(
     :param dry_run: the server checks everything and stores nothing.
     :param force: take over an object that somebody else made, and fields that somebody else holds.
     :param replace: remove an object and make it anew when the API server lets no one change it.
-    :raises RdmaError: ``object_foreign``, ``object_immutable``, or an error of the client. Objects before the one of the
-        error are changed already.
+    :raises RdmaError: ``object_foreign``, ``object_immutable``, or an error of the client. Objects before the one of
+        the error are changed already.
     """
     return [_applied(cluster, document, dry_run, force, replace) for document in documents]
 

@@ -22,3 +22,6 @@ RESERVED_RANGES: tuple[Prefix, ...] = tuple(  # F27, in the order in which they 
 )
 ARPHRD_ETHERNET = 1  # F73
 ARPHRD_INFINIBAND = 32  # F33
+DRIVER = "dra.net"  # F99
+READY_ATTRIBUTE = "rdma.k8s/ready"
+"""True on a device that can be served now; published by the provider of this collection (F44)."""
