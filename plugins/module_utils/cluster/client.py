@@ -90,7 +90,7 @@ class Cluster:
         self._api = api
         self._timeout = request_timeout
         self._sleep, self._clock, self._chance = sleep, clock, chance
-        self._resources: Optional[list[Resource]] = None
+        self._resources: dict[str, list[Resource]] = {}
         self._errors = deps.kubernetes("urllib3.exceptions")
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -141,19 +141,22 @@ class Cluster:
         """What the server tells about its version."""
         return self.get("/version")
 
-    def resources(self) -> list[Resource]:
-        """Everything that the server serves, in two requests; kept.
+    def resources(self, root: str = "") -> list[Resource]:
+        """What the server serves: ``/api`` the core group, ``/apis`` all others, each in one request; kept.
 
-        An API server of an aggregated group that is away is left out.
+        Of one group the preferred version comes first. An aggregated group whose server is away is left out.
         """
-        if self._resources is None:
-            self._resources = [*self._discover("/api"), *self._discover("/apis")]
-        return self._resources
+        if not root:
+            return [*self.resources("/api"), *self.resources("/apis")]
+        if root not in self._resources:
+            self._resources[root] = self._discover(root)
+        return self._resources[root]
 
     def serves(self, group_version: str, plural: str) -> bool:
         """Whether objects of a kind can be read, such as ``serves("resource.k8s.io/v1", "resourceclaims")``."""
         return any(
-            found.group_version == group_version and found.plural == plural for found in self.resources()
+            found.group_version == group_version and found.plural == plural
+            for found in self.resources(_root(group_version))
         )
 
     def resource_of(self, document: Mapping[str, Any]) -> Resource:
@@ -170,8 +173,8 @@ class Cluster:
             )
         for again in (False, True):  # a definition may have been added since we looked
             if again:
-                self._resources = None
-            for found in self.resources():
+                self._resources.pop(_root(group_version), None)
+            for found in self.resources(_root(group_version)):
                 if found.group_version == group_version and found.kind == kind:
                     return found
         raise RdmaError(
@@ -357,6 +360,10 @@ class Cluster:
                     if error.code not in ("kube_failed", "kube_not_found"):
                         raise
         return listed
+
+
+def _root(group_version: str) -> str:
+    return "/apis" if "/" in group_version else "/api"
 
 
 def _discovered(document: Mapping[str, Any]) -> Iterator[Resource]:
