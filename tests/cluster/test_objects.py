@@ -45,8 +45,10 @@ def device_class(name: str, expression: str = 'device.driver == "dra.net"') -> d
 
 
 def claim(name: str, kind: str = "ResourceClaimTemplate", request: str = "nic") -> dict[str, Any]:
-    """A claim or a template with one request."""
-    spec: dict[str, Any] = {"devices": {"requests": [{"name": request, "exactly": {"deviceClassName": "x"}}]}}
+    """A claim or a template; the first of its 16 requests has a name of its own."""
+    names = [request] + ["nic-%d" % number for number in range(15)]
+    requests = [{"name": entry, "exactly": {"deviceClassName": "x"}} for entry in names]
+    spec: dict[str, Any] = {"devices": {"requests": requests}}
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": kind,
@@ -193,6 +195,7 @@ def test_replacement_is_checked_before_the_old_goes(control_plane: Any, cluster:
 def test_claim_in_use(control_plane: Any, cluster: Cluster, name: str) -> None:
     """A claim that a pod uses is neither removed nor replaced; the pod is named."""
     wanted = claim(name, "ResourceClaim")
+    del wanted["spec"]["devices"]["requests"][1:]
     wanted["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = name
     other = copy.deepcopy(wanted)
     other["spec"]["devices"]["requests"][0]["name"] = "other"

@@ -190,7 +190,8 @@ def _require_unused(live: dict[str, Any], reference: str) -> None:
 
 
 def _is_immutable(error: RdmaError) -> bool:
-    return error.details.get("status") == 422 and "immutable" in error.message
+    fields = error.details.get("fields") or ()  # the message itself may be cut
+    return error.details.get("status") == 422 and any(text.endswith("field is immutable") for text in fields)
 
 
 def changed(outcomes: Iterable[Outcome]) -> bool:
