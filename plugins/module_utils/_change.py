@@ -19,7 +19,7 @@ from .host.files import Root
 def run(
     module: AnsibleModule,
     owner: str,
-    act: Callable[[Changes], dict[str, Any]],
+    act: Callable[[Changes, dict[str, Any]], dict[str, Any]],
     libraries: tuple[str, ...] = (),
 ) -> None:
     """Like :func:`_module.run`, for a module that changes the node (below its option ``host_root``, if it has that).
@@ -27,14 +27,14 @@ def run(
     The result has ``changed`` and ``actions``, also when it fails half-way, and ``diff`` when that is asked for.
 
     :param owner: name of the module, for the undo records.
-    :param act: makes the changes and returns the further values of the result.
+    :param act: makes the changes with the options, and returns the further values of the result.
     """
     root = Root(module.params.get("host_root") or "/")
     changes = Changes(root, owner, module.check_mode)
     try:
         with changes:
             _module.prepare(module, libraries)
-            result = act(changes)
+            result = act(changes, module.params)
     except RdmaError as error:
         _module.fail(module, error, **_outcome(module, changes))
     module.exit_json(**_outcome(module, changes), **result)

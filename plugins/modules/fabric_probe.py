@@ -305,7 +305,7 @@ def main() -> None:
     names = ("count", "timeout", "rounds", "rdma_timeout", "port", "full_size")
     limits = Limits(*[options[name] for name in names])
 
-    def act(changes: Changes) -> dict:
+    def act(changes: Changes, options: dict) -> dict:
         _module.require_seconds(options, "timeout", "rdma_timeout")
         _module.require_numbers(options, **BOUNDS)
         for pair in options["pairs"]:

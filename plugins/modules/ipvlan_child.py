@@ -246,7 +246,7 @@ def main() -> None:
         options["imds_timeout"],
     )
 
-    def act(changes: Changes) -> dict:
+    def act(changes: Changes, options: dict) -> dict:
         _module.require_seconds(options, "gid_timeout", "imds_timeout")
         run = Run(changes, wish)
         return run.present() if options["state"] == "present" else run.absent()

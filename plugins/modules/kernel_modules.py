@@ -120,48 +120,12 @@ actions:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _change
-from ansible_collections.rdma.k8s.plugins.module_utils.core import kernel_modules as core
-from ansible_collections.rdma.k8s.plugins.module_utils.host import kernel_modules as host
+from ansible_collections.rdma.k8s.plugins.module_utils.host import kernel_modules
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "modules": {"type": "list", "elements": "str", "default": []},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "load": {"type": "bool", "default": True},
-            "persist": {"type": "bool", "default": True},
-            "file": {"type": "str", "default": "rdma-k8s"},
-            "verify": {"type": "bool", "default": True},
-            "host_root": {"type": "path", "default": "/"},
-        },
-        supports_check_mode=True,
-    )
-    given = module.params
-
-    def act(changes: _change.Changes) -> dict:
-        names, path = core.names_of(given["modules"]), core.path_of(given["file"])
-        root = changes.root
-        if given["state"] == "absent":
-            before = host.read(root, names)
-            host.forget(changes, path)
-            effects = []
-        else:
-            core.require_some(names)
-            before = host.change(changes, names, path, given["load"], given["persist"])
-            effects = host.effects(
-                root, [name for name in names if before.has(name) or not module.check_mode]
-            )
-            if given["verify"] and given["load"]:
-                core.require_effect(effects)
-        return {
-            "modules": {name: before.state_of(name) for name in names},
-            "kernel": before.release,
-            "file": path,
-            "effects": [effect.to_dict() for effect in effects],
-        }
-
-    _change.run(module, "kernel_modules", act)
+    module = AnsibleModule(argument_spec=kernel_modules.ARGUMENTS, supports_check_mode=True)
+    _change.run(module, "kernel_modules", kernel_modules.act)
 
 
 if __name__ == "__main__":

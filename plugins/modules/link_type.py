@@ -184,9 +184,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given = module.params
 
-    def act(changes: _change.Changes) -> dict:
+    def act(changes: _change.Changes, given: dict) -> dict:
         return link_type.apply(
             changes,
             given["devices"],

@@ -209,26 +209,14 @@ details:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _change
-from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
-from ansible_collections.rdma.k8s.plugins.module_utils.host.netns_mode import Wish, enforce
+from ansible_collections.rdma.k8s.plugins.module_utils.host import netns_mode
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "mode": {"type": "str", "choices": ["shared", "exclusive"], "required": True},
-            "path": {"type": "path", "default": "/etc/modprobe.d/ib_core.conf"},
-            "foreign": {"type": "str", "choices": ["report", "clean"], "default": "report"},
-            "plan": {"type": "str"},
-            "host_root": {"type": "path", "default": "/"},
-        },
-        supports_check_mode=True,
-    )
-    options = module.params
+    module = AnsibleModule(argument_spec=netns_mode.ARGUMENTS, supports_check_mode=True)
 
-    def act(changes: Changes) -> dict:
-        wish = Wish(options["mode"], options["path"], options["foreign"] == "clean", options["plan"] or "")
-        result = enforce(changes, wish)
+    def act(changes: _change.Changes, given: dict) -> dict:
+        result = netns_mode.act(changes, given)
         for note in result["notes"]:
             module.warn(note)
         return result

@@ -125,35 +125,16 @@ actions:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _change
-from ansible_collections.rdma.k8s.plugins.module_utils.host import brief, nic_mtu
+from ansible_collections.rdma.k8s.plugins.module_utils.host import nic_mtu
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "nics": {"type": "list", "elements": "str", "required": True},
-            "mtu": {"type": "int"},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "live": {"type": "bool", "default": True},
-            "persist": {"type": "bool", "default": True},
-            "host_root": {"type": "path", "default": "/"},
-        },
+        argument_spec=nic_mtu.ARGUMENTS,
         required_if=[("state", "present", ["mtu"])],
         supports_check_mode=True,
     )
-    given = module.params
-
-    def act(changes: _change.Changes) -> dict:
-        snapshot = brief.read(changes.root)
-        if given["state"] == "absent":
-            results = nic_mtu.forget(changes, snapshot, given["nics"])
-        else:
-            results = nic_mtu.change(
-                changes, snapshot, given["nics"], given["mtu"], given["live"], given["persist"]
-            )
-        return {"nics": [result.to_dict() for result in results]}
-
-    _change.run(module, "nic_mtu", act)
+    _change.run(module, "nic_mtu", nic_mtu.act)
 
 
 if __name__ == "__main__":

@@ -115,28 +115,11 @@ from ansible_collections.rdma.k8s.plugins.module_utils.host import nic_sysctl
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "nics": {"type": "list", "elements": "str", "required": True},
-            "arp_ignore": {"type": "int", "choices": [0, 1, 2, 3, 8]},
-            "arp_announce": {"type": "int", "choices": [0, 1, 2]},
-            "arp_filter": {"type": "int", "choices": [0, 1]},
-            "rp_filter": {"type": "int", "choices": [0, 1, 2]},
-            "accept_local": {"type": "int", "choices": [0, 1]},
-            "take_from_agent": {"type": "bool", "default": False},
-            "persist": {"type": "bool", "default": True},
-            "host_root": {"type": "path", "default": "/"},
-        },
+        argument_spec=nic_sysctl.ARGUMENTS,
         required_one_of=[sorted(nic_sysctl.VALUES)],
         supports_check_mode=True,
     )
-    given = module.params
-
-    def act(changes: _change.Changes) -> dict:
-        wanted = {name: given[name] for name in nic_sysctl.VALUES if given[name] is not None}
-        left = nic_sysctl.apply(changes, given["nics"], wanted, given["take_from_agent"], given["persist"])
-        return {"left_to_agent": [each.to_dict() for each in left]}
-
-    _change.run(module, "nic_sysctl", act)
+    _change.run(module, "nic_sysctl", nic_sysctl.act)
 
 
 if __name__ == "__main__":

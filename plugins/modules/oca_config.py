@@ -160,59 +160,20 @@ actions:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _change
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import oca_file, oca_network, oca_restart
-from ansible_collections.rdma.k8s.plugins.module_utils.host import brief, imds, oca_config
+from ansible_collections.rdma.k8s.plugins.module_utils import _change, _module
+from ansible_collections.rdma.k8s.plugins.module_utils.host import oca_run
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["present", "directory", "absent"], "default": "present"},
-            "rdma_network": {"type": "str"},
-            "nics": {"type": "int", "default": 16},
-            "primary_subnet": {"type": "str"},
-            "networks": {"type": "dict", "default": {}},
-            "child_range": {"type": "str"},
-            "replace_unusable": {"type": "bool", "default": False},
-            "driver_started_at": {"type": "int"},
-            "imds_url": {"type": "str"},
-            "imds_timeout": {"type": "float", "default": 5},
-            "host_root": {"type": "path", "default": "/"},
-        },
+        argument_spec=oca_run.ARGUMENTS,
         required_if=[("state", "present", ["rdma_network"])],
         supports_check_mode=True,
     )
-    given = module.params
 
-    def act(changes: _change.Changes) -> dict:
-        modified = oca_config.last_change(changes.root)
-        network = None
-        if given["state"] == "present":
-            network = oca_network.parse(given["rdma_network"])
-            metadata = imds.read(changes.root, given["imds_url"] or "", given["imds_timeout"])
-            around = oca_config.surroundings(
-                brief.read(changes.root, metadata.documents),
-                given["primary_subnet"] or "",
-                given["networks"],
-                given["child_range"] or "",
-                given["nics"],
-            )
-            oca_network.require(network, around)
-            files_change = oca_config.set_network(changes, network, given["replace_unusable"])
-        elif given["state"] == "directory":
-            files_change = oca_config.make_directory(changes)
-        else:
-            files_change = oca_config.remove(changes)
-        agent = oca_config.agent(changes.root)
-        restarts = oca_restart.owed(files_change, modified, agent, given["driver_started_at"])
-        return {
-            "network": None if network is None else str(network),
-            "netmask": None if network is None else oca_file.netmask_of(network),
-            "previous": oca_config.previous(changes),
-            "agent": vars(agent),
-            "restart_required": [restart.to_dict() for restart in restarts],
-        }
+    def act(changes: _change.Changes, given: dict) -> dict:
+        _module.require_seconds(given, "imds_timeout")
+        return oca_run.act(changes, given)
 
     _change.run(module, "oca_config", act)
 

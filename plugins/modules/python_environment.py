@@ -119,9 +119,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given = module.params
 
-    def act(changes: _change.Changes) -> dict:
+    def act(changes: _change.Changes, given: dict) -> dict:
         listed = wheels.sums(given["wheelhouse"]) if given["wheels"] is None else given["wheels"]
         wheels.check(listed)
         wheels.require(listed, {name: deps.MINIMUM[name] for name in given["libraries"]})

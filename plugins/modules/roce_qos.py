@@ -204,43 +204,12 @@ actions:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _change
-from ansible_collections.rdma.k8s.plugins.module_utils.core import roce_qos as core
 from ansible_collections.rdma.k8s.plugins.module_utils.host import roce_qos
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "interfaces": {"type": "list", "elements": "str", "required": True},
-            "rdma_priority": {"type": "int", "required": True},
-            "cnp_priority": {"type": "int", "required": True},
-            "rdma_dscp": {"type": "int"},
-            "cnp_dscp": {"type": "int"},
-            "backend": {"type": "str", "choices": list(roce_qos.BACKENDS), "default": "auto"},
-            "take_dcbx": {"type": "bool", "default": False},
-            "tcp_ecn": {"type": "int", "choices": [0, 1, 2]},
-            "persist": {"type": "bool", "default": True},
-            "host_root": {"type": "path", "default": "/"},
-        },
-        supports_check_mode=True,
-    )
-    given = module.params
-
-    def act(changes: _change.Changes) -> dict:
-        wish = core.valid_wish(
-            given["rdma_priority"], given["cnp_priority"], given["rdma_dscp"], given["cnp_dscp"]
-        )
-        options = roce_qos.Options(
-            interfaces=given["interfaces"],
-            wish=wish,
-            backend=given["backend"],
-            take_dcbx=given["take_dcbx"],
-            tcp_ecn=given["tcp_ecn"],
-            persist=given["persist"],
-        )
-        return roce_qos.apply(changes, options)
-
-    _change.run(module, roce_qos.OWNER, act, libraries=("pyroute2",))
+    module = AnsibleModule(argument_spec=roce_qos.ARGUMENTS, supports_check_mode=True)
+    _change.run(module, roce_qos.OWNER, roce_qos.act, libraries=("pyroute2",))
 
 
 if __name__ == "__main__":

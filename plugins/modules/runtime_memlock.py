@@ -94,24 +94,8 @@ from ansible_collections.rdma.k8s.plugins.module_utils.host import memlock
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "units": {"type": "list", "elements": "str", "default": []},
-            "restart": {"type": "bool", "default": False},
-            "host_root": {"type": "path", "default": "/"},
-        },
-        supports_check_mode=True,
-    )
-    given = module.params
-
-    def act(changes: _change.Changes) -> dict:
-        found = memlock.apply(changes, given["units"], given["restart"])
-        return {
-            "units": [unit.to_dict() for unit in found],
-            "restart_required": any(unit.restart_required for unit in found),
-        }
-
-    _change.run(module, "runtime_memlock", act)
+    module = AnsibleModule(argument_spec=memlock.ARGUMENTS, supports_check_mode=True)
+    _change.run(module, "runtime_memlock", memlock.act)
 
 
 if __name__ == "__main__":

@@ -34,3 +34,23 @@ def as_dicts(snapshot: NodeSnapshot) -> list[dict[str, Any]]:
         }
         for nic in nics.join(snapshot)
     ]
+
+
+def to_set_up(places: list[dict[str, Any]], only_rdma_network: bool) -> list[str]:
+    """Interfaces that may be set up when nobody names any: Ethernet ports with an RDMA device, no virtual functions.
+
+    Never that of the default route (decision 15); where that is not known, the modules refuse with the reason.
+
+    :param places: what :func:`as_dicts` returns.
+    :param only_rdma_network: only those of the OKE provider's RDMA network (F73).
+    """
+    return [
+        nic["netdev"]
+        for nic in places
+        if nic["netdev"]
+        and nic["device"]
+        and nic["link_layer"] == nics.ETHERNET
+        and not nic["vf_of"]
+        and not nic["default_route"]
+        and (nic["rdma_network"] or not only_rdma_network)
+    ]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
-from typing import Optional
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional
 
 from ..core import kernel_modules as core
 from ..core.errors import RdmaError
@@ -190,3 +190,39 @@ def _driver_of(root: Root, path: str) -> Optional[int]:
         root.fail(path, reason_of(error))
         return None
     return os.major(about.st_rdev) if stat.S_ISCHR(about.st_mode) else None
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "modules": {"type": "list", "elements": "str", "default": []},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "load": {"type": "bool", "default": True},
+    "persist": {"type": "bool", "default": True},
+    "file": {"type": "str", "default": "rdma-k8s"},
+    "verify": {"type": "bool", "default": True},
+    "host_root": {"type": "path", "default": "/"},
+}
+"""Options of the module ``kernel_modules``."""
+
+
+def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module ``kernel_modules`` does; its result.
+
+    :param given: values for :data:`ARGUMENTS`.
+    :raises RdmaError: those of its parts.
+    """
+    names, path = core.names_of(given["modules"]), core.path_of(given["file"])
+    if given["state"] == "absent":
+        before, found = read(changes.root, names), []
+        forget(changes, path)
+    else:
+        core.require_some(names)
+        before = change(changes, names, path, given["load"], given["persist"])
+        found = effects(changes.root, [name for name in names if before.has(name) or not changes.check_mode])
+        if given["verify"] and given["load"]:
+            core.require_effect(found)
+    return {
+        "modules": {name: before.state_of(name) for name in names},
+        "kernel": before.release,
+        "file": path,
+        "effects": [effect.to_dict() for effect in found],
+    }

@@ -174,3 +174,24 @@ def apply(changes: Changes, names: Sequence[str], restart: bool) -> list[Unit]:
         changes.note("restart %s" % unit.name)
         commands.run(changes.root, ["systemctl", "restart", unit.name], RESTART)
     return units(changes.root, names) if owed else found
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "units": {"type": "list", "elements": "str", "default": []},
+    "restart": {"type": "bool", "default": False},
+    "host_root": {"type": "path", "default": "/"},
+}
+"""Options of the module ``runtime_memlock``."""
+
+
+def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module ``runtime_memlock`` does; its result.
+
+    :param given: values for :data:`ARGUMENTS`.
+    :raises RdmaError: see :func:`apply`.
+    """
+    found = apply(changes, given["units"], given["restart"])
+    return {
+        "units": [unit.to_dict() for unit in found],
+        "restart_required": any(unit.restart_required for unit in found),
+    }

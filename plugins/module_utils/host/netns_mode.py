@@ -532,3 +532,24 @@ def _may_administer(root: Root) -> bool:
     except OSError:
         return True
     return found is None or bool(int(found[1], 16) >> _NET_ADMIN & 1)
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "mode": {"type": "str", "choices": ["shared", "exclusive"], "required": True},
+    "path": {"type": "path", "default": "/etc/modprobe.d/ib_core.conf"},
+    "foreign": {"type": "str", "choices": ["report", "clean"], "default": "report"},
+    "plan": {"type": "str"},
+    "host_root": {"type": "path", "default": "/"},
+}
+"""Options of the module ``netns_mode``."""
+
+
+def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module ``netns_mode`` does; its result.
+
+    :param given: values for :data:`ARGUMENTS`.
+    :raises RdmaError: see :func:`enforce`.
+    """
+    return enforce(
+        changes, Wish(given["mode"], given["path"], given["foreign"] == "clean", given["plan"] or "")
+    )

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -14,7 +14,7 @@ from ..core import nic_mtu as core
 from ..core.errors import RdmaError
 from ..core.oke.view import NodeView
 from ..core.snapshot import NodeSnapshot
-from . import edits, link_mtu, netplan, oca, oca_config, occupants, records, uplinks
+from . import brief, edits, link_mtu, netplan, oca, oca_config, occupants, records, uplinks
 from .changes import Changes
 from .files import Root
 
@@ -383,3 +383,28 @@ def forget(changes: Changes, snapshot: NodeSnapshot, names: Iterable[str]) -> li
     ):
         _generate(changes)
     return results
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "nics": {"type": "list", "elements": "str", "required": True},
+    "mtu": {"type": "int"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "live": {"type": "bool", "default": True},
+    "persist": {"type": "bool", "default": True},
+    "host_root": {"type": "path", "default": "/"},
+}
+"""Options of the module ``nic_mtu``."""
+
+
+def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module ``nic_mtu`` does; its result.
+
+    :param given: values for :data:`ARGUMENTS`.
+    :raises RdmaError: see :func:`change` and :func:`forget`.
+    """
+    snapshot = brief.read(changes.root)
+    if given["state"] == "absent":
+        results = forget(changes, snapshot, given["nics"])
+    else:
+        results = change(changes, snapshot, given["nics"], given["mtu"], given["live"], given["persist"])
+    return {"nics": [result.to_dict() for result in results]}

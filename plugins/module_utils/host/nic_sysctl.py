@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 from ..core import json_text
 from ..core.errors import RdmaError
@@ -124,3 +124,28 @@ def _require_effect(root: Root, nic: str, name: str, value: int) -> None:
             nic=nic,
             setting=name,
         )
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "nics": {"type": "list", "elements": "str", "required": True},
+    "arp_ignore": {"type": "int", "choices": [0, 1, 2, 3, 8]},
+    "arp_announce": {"type": "int", "choices": [0, 1, 2]},
+    "arp_filter": {"type": "int", "choices": [0, 1]},
+    "rp_filter": {"type": "int", "choices": [0, 1, 2]},
+    "accept_local": {"type": "int", "choices": [0, 1]},
+    "take_from_agent": {"type": "bool", "default": False},
+    "persist": {"type": "bool", "default": True},
+    "host_root": {"type": "path", "default": "/"},
+}
+"""Options of the module ``nic_sysctl``; one of :data:`VALUES` at least is needed."""
+
+
+def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module ``nic_sysctl`` does; its result.
+
+    :param given: values for :data:`ARGUMENTS`.
+    :raises RdmaError: see :func:`apply`.
+    """
+    wanted = {name: given[name] for name in VALUES if given[name] is not None}
+    left = apply(changes, given["nics"], wanted, given["take_from_agent"], given["persist"])
+    return {"left_to_agent": [each.to_dict() for each in left]}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -438,3 +438,38 @@ def read_traffic_class(root: Root, path: str) -> Any:
 
 def write_traffic_class(root: Root, path: str, value: Any) -> None:
     write_value(root, path, str(value))
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "interfaces": {"type": "list", "elements": "str", "required": True},
+    "rdma_priority": {"type": "int", "required": True},
+    "cnp_priority": {"type": "int", "required": True},
+    "rdma_dscp": {"type": "int"},
+    "cnp_dscp": {"type": "int"},
+    "backend": {"type": "str", "choices": list(BACKENDS), "default": AUTO},
+    "take_dcbx": {"type": "bool", "default": False},
+    "tcp_ecn": {"type": "int", "choices": [0, 1, 2]},
+    "persist": {"type": "bool", "default": True},
+    "host_root": {"type": "path", "default": "/"},
+}
+"""Options of the module ``roce_qos``."""
+
+
+def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module ``roce_qos`` does; its result.
+
+    :param given: values for :data:`ARGUMENTS`.
+    :raises RdmaError: see :func:`apply`.
+    """
+    wish = roce_qos.valid_wish(
+        given["rdma_priority"], given["cnp_priority"], given["rdma_dscp"], given["cnp_dscp"]
+    )
+    options = Options(
+        interfaces=given["interfaces"],
+        wish=wish,
+        backend=given["backend"],
+        take_dcbx=given["take_dcbx"],
+        tcp_ecn=given["tcp_ecn"],
+        persist=given["persist"],
+    )
+    return apply(changes, options)

@@ -52,6 +52,9 @@ OPTIONS = read("meta/argument_specs.yml")["argument_specs"]["main"]["options"]
 OWNERS = read("vars/main.yml")["__node_rdma_owners"]
 
 
+LOOK = "node_settings_info"
+
+
 def changing_modules() -> set[str]:
     return {
         path.stem
@@ -62,7 +65,7 @@ def changing_modules() -> set[str]:
 
 def test_every_module_that_changes_a_node_is_called_and_undone() -> None:
     assert sorted(changing_modules() - NOT_OF_THE_ROLE) == sorted(OWNERS)
-    assert {name for name, _arguments, _task in CALLS} - {"nic_info"} == set(OWNERS)
+    assert {name for name, _arguments, _task in CALLS} - {LOOK} == set(OWNERS)
     assert OPTIONS["node_rdma_skip"]["choices"] == OWNERS
 
 
@@ -75,9 +78,9 @@ def test_modules_are_called_with_options_that_they_have(module: str, arguments: 
 
 
 def test_every_call_can_be_left_out_and_has_a_tag() -> None:
-    """The looks after a reboot and at the NICs belong to other calls."""
+    """The looks belong to other calls."""
     for module, _arguments, task in CALLS:
-        if task["name"].startswith("Look at") or module == "nic_info":
+        if task["name"].startswith("Look "):
             continue
         assert module in str(task["when"]), module
         assert task["tags"], module

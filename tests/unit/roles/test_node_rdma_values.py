@@ -13,8 +13,8 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
+from ansible_collections.rdma.k8s.plugins.module_utils import _node_settings as node_settings
 from ansible_collections.rdma.k8s.plugins.module_utils.core import nic_places
-from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
 from ansible_collections.rdma.k8s.tests.support import fleet
 
 ROLE = Path(__file__).resolve().parents[3] / "roles/node_rdma"
@@ -27,59 +27,61 @@ def value(name: str, target: str = "oke_dranet", **given: Any) -> Any:
     for path in ("defaults/main.yml", "vars/main.yml", "vars/%s.yml" % target):
         variables.update(loader.load_from_file(str(ROLE / path), trusted_as_template=True))
     variables["__wanted"] = variables[name]
-    variables.update(node_rdma_target=target, __node_rdma_rebooted=False, **given)
+    look = {"pending": [], "nics": [], "found": None}
+    variables.update(node_rdma_target=target, __node_rdma_rebooted=False, __node_rdma_look=look)
+    variables.update(given)
     return Templar(loader, variables=variables).template(variables["__wanted"])
 
 
-def found(snapshot: NodeSnapshot, **changed: Any) -> dict[str, Any]:
-    """The answer of nic_info; ``changed`` values go to every NIC."""
-    return {"nics": [{**nic, **changed} for nic in nic_places.as_dicts(snapshot)]}
+@pytest.mark.parametrize("target", ["oke_dranet", "spiderpool_sriov", "ack_lingjun"])
+def test_wishes_are_options_that_the_modules_take(target: str) -> None:
+    """Each target's presets, and all that a user may add, are taken as they are."""
+    wishes = value("__node_rdma_wishes", target)
+    assert list(wishes) == value("__node_rdma_wanted", target)
+    every = value(
+        "__node_rdma_wishes",
+        target,
+        node_rdma_oca_network="10.224.0.0/12",
+        node_rdma_mtu="4200",
+        node_rdma_sysctls={"arp_ignore": 1},
+        node_rdma_qos={"rdma_priority": 5, "cnp_priority": 6},
+    )
+    assert sorted(every) == sorted(node_settings.SETTINGS)
+    for name, given in every.items():
+        assert node_settings.options_of(name, given, "/")["host_root"] == "/"
 
 
-def test_on_oke_the_nics_are_those_of_the_rdma_network() -> None:
-    """F73, decision 15: eth0 is an Ethernet port with an RDMA device, too."""
-    answer = found(fleet.node("BM.GPU.H100.8", name="n1"))
-    rdma_ports = [
-        nic["netdev"] or "" for nic in answer["nics"] if nic["device"] and nic["link_layer"] == "Ethernet"
+def test_what_is_skipped_is_not_asked_for() -> None:
+    assert value("__node_rdma_wanted", node_rdma_skip=["netns_mode", "nic_sysctl"]) == [
+        "kernel_modules",
+        "runtime_memlock",
     ]
-    assert "eth0" in rdma_ports
-    nics = value("__node_rdma_nics", __node_rdma_found=answer)
-    assert sorted(nics) == sorted(name for name in rdma_ports if name.startswith("rdma"))
-    assert len(nics) == 16
 
 
-def test_a_node_with_infiniband_has_none_and_owes_nothing() -> None:
-    """F81: the port of the default route is the only Ethernet port with an RDMA device."""
-    answer = found(fleet.node("BM.GPU.GB200.4", name="n1"))
-    assert value("__node_rdma_nics", __node_rdma_found=answer) == []
-    assert value("__node_rdma_owes", __node_rdma_found=answer) == []
-
-
-@pytest.mark.parametrize("target", ["spiderpool_sriov", "ack_lingjun"])
-def test_elsewhere_all_but_the_default_route(target: str) -> None:
-    """Decision 15; names and networks of other targets are their own."""
-    answer = found(fleet.node("BM.GPU.H100.8", name="n1"), rdma_network=False)
-    nics = value("__node_rdma_nics", target, __node_rdma_found=answer)
-    assert "eth0" not in nics
-    assert len(nics) == 16
-    assert value("__node_rdma_nics", "oke_dranet", __node_rdma_found=answer) == []
-
-
-def test_what_the_user_names_is_taken() -> None:
-    assert value("__node_rdma_nics", node_rdma_nics=["eth7"]) == ["eth7"]
+def test_the_last_look_counts() -> None:
+    """After a reboot, or when modules were loaded, the NICs may be others."""
+    first = {"pending": ["nic_sysctl"], "nics": ["rdma0"], "found": []}
+    again = {"pending": [], "nics": ["rdma0", "rdma1"], "found": []}
+    for name, early, late in (
+        ("__node_rdma_nics", ["rdma0"], ["rdma0", "rdma1"]),
+        ("__node_rdma_pending", ["nic_sysctl"], []),
+    ):
+        assert value(name, __node_rdma_look=first, __node_rdma_look_again={"skipped": True}) == early
+        assert value(name, __node_rdma_look=first, __node_rdma_look_again=again) == late
 
 
 def test_a_node_without_such_nics_is_told() -> None:
-    answer = found(fleet.node("BM.GPU.H100.8", name="n1"), rdma_network=False)
-    (owed,) = value("__node_rdma_owes", __node_rdma_found=answer)
+    nics = nic_places.as_dicts(fleet.node("BM.GPU.H100.8", name="n1"))
+    of_none = {"pending": [], "nics": [], "found": [{**nic, "rdma_network": False} for nic in nics]}
+    (owed,) = value("__node_rdma_owes", __node_rdma_look=of_none)
     assert owed.startswith("Set node_rdma_nics: no Ethernet NIC of the RDMA network was found")
-    assert value("__node_rdma_owes", __node_rdma_found={"skipped": True}) == []
-
-
-def test_routes_that_are_not_known_exclude_nothing() -> None:
-    """The modules refuse then, with the reason."""
-    answer = found(fleet.node("BM.GPU.H100.8", name="n1"), default_route=None)
-    assert len(value("__node_rdma_nics", __node_rdma_found=answer)) == 16
+    assert value("__node_rdma_owes") == []
+    native = {
+        "pending": [],
+        "nics": [],
+        "found": nic_places.as_dicts(fleet.node("BM.GPU.GB200.4", name="n1")),
+    }
+    assert value("__node_rdma_owes", __node_rdma_look=native) == []
 
 
 def test_without_consent_the_firmware_is_owed() -> None:
