@@ -22,6 +22,7 @@ MINIMUM = {
     "jmespath": "1.0.0",
     "PyYAML": "6.0",
     "kubernetes": "31.0.0",
+    "oci": "2.150.0",
 }
 
 
@@ -70,3 +71,8 @@ def kubernetes(module: str = "kubernetes") -> Any:
     See :func:`load` for errors.
     """
     return load("kubernetes", module)
+
+
+def oci(module: str = "oci") -> Any:
+    """The official SDK of Oracle Cloud Infrastructure, or one of its modules. See :func:`load` for errors."""
+    return load("oci", module)

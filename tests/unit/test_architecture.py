@@ -171,11 +171,12 @@ def core_is_pure(files: Files) -> list[str]:
 
 
 def rooms_stay_apart(files: Files) -> list[str]:
-    """host and cluster never import each other, nor the checks, and nothing in module_utils imports plugins."""
+    """host, cluster and cloud never import each other, nor the checks, and nothing there imports plugins."""
     found = []
     forbidden = {
-        UTILS + "host/": (UTILS + "cluster", UTILS + "cli", CORE + "checks"),
-        UTILS + "cluster/": (UTILS + "host", UTILS + "cli", CORE + "checks"),
+        UTILS + "host/": (UTILS + "cluster", UTILS + "cloud", UTILS + "cli", CORE + "checks"),
+        UTILS + "cluster/": (UTILS + "host", UTILS + "cloud", UTILS + "cli", CORE + "checks"),
+        UTILS + "cloud/": (UTILS + "host", UTILS + "cluster", UTILS + "cli", CORE + "checks"),
         UTILS: ("plugins/modules", "plugins/action", "plugins/filter", "plugins/inventory"),
     }
     for prefix, names in forbidden.items():
@@ -183,6 +184,17 @@ def rooms_stay_apart(files: Files) -> list[str]:
             found += [
                 f"{path} imports {name}" for name in sorted(imports(path, module)) if name.startswith(names)
             ]
+    return found
+
+
+def the_cloud_knows_the_core_only(files: Files) -> list[str]:
+    """What asks a cloud imports the core and the libraries, nothing else of this collection."""
+    found = []
+    for path, module in python_files(files, UTILS + "cloud/"):
+        for name in sorted(imports(path, module)):
+            own = name.startswith("plugins") and name not in (UTILS.rstrip("/"), UTILS + "deps")
+            if own and not name.startswith((CORE, CORE.rstrip("/"), UTILS + "cloud", UTILS + "deps.")):
+                found.append(f"{path} imports {name}")
     return found
 
 
@@ -471,6 +483,21 @@ BAD: list[tuple[Rule, dict[str, str], str]] = [
         rooms_stay_apart,
         {UTILS + "host/x.py": "from ..core.checks import node\n"},
         "imports plugins/module_utils/core/checks",
+    ),
+    (
+        rooms_stay_apart,
+        {UTILS + "cloud/x.py": "from ..cluster import client\n"},
+        "imports plugins/module_utils/cluster",
+    ),
+    (
+        rooms_stay_apart,
+        {UTILS + "cluster/x.py": "from ..cloud.oci_network import read\n"},
+        "imports plugins/module_utils/cloud",
+    ),
+    (
+        the_cloud_knows_the_core_only,
+        {UTILS + "cloud/x.py": "from .. import deps, records\nfrom ..core import net\n"},
+        "imports plugins/module_utils/records",
     ),
     (libraries_come_from_deps, {CORE + "x.py": "import netaddr\n"}, "imports netaddr"),
     (
