@@ -11,21 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from ..errors import RdmaError
-from ..json_text import Reader
-from ..net import quoted
 from ..snapshot import Route
-from . import conflicts
+from . import claim_rules, conflicts
 from .addressing import Child, Network, Routing, derive_child, routing
 from .child_range import validate
-from .constants import ARPHRD_ETHERNET, DEFAULT_CHILD_RANGE, PROFILE
+from .constants import ARPHRD_ETHERNET, DEFAULT_CHILD_RANGE
 from .imds import Metadata
 from .layout import check_layout, check_parent_address, nic_index_of
 from .nics import ArpPolicy, Device, Interface, arp_policy, guard_native_infiniband
 from .oca import CLASSIC, OcaConfig
 
 FABRIC_IPV6 = "fabric_ipv6"
-
-_CONFIG = Reader("config_malformed", "The configuration of the claim", "Correct the parameters of the claim.")
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,16 @@ class Claim:
     arp_ignore: Optional[int] = None
     arp_announce: Optional[int] = None
     owns_routing: bool = False  # routes, rules or a VRF (F38)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the rules of claims look at, in the form of the configuration."""
+        interface = {
+            "type": self.type,
+            "addressing": self.addressing,
+            "dhcp": self.dhcp,
+            "addresses": list(self.addresses),
+        }
+        return {"profile": self.profile, "interface": interface}
 
 
 @dataclass(frozen=True)
@@ -107,21 +113,19 @@ def parse_claim(document: Any) -> Optional[Claim]:
     """
     if document is None:
         return None
-    members = _CONFIG.members(document, "the configuration")
-    interface = _CONFIG.members(members.get("interface"), "interface")
-    addresses = _CONFIG.entries(interface.get("addresses"), "interface.addresses")
-    lists = [_CONFIG.entries(members.get(name), name) for name in ("routes", "rules")]
-    vrf = interface.get("vrf")
-    _CONFIG.members(vrf, "interface.vrf")
+    malformed = claim_rules.first_violation(document, (claim_rules.BY_CODE["config_malformed"],))
+    if malformed is not None:
+        raise malformed.error()
+    interface = document.get("interface") or {}
     return Claim(
-        profile=_CONFIG.text(members.get("profile"), "profile"),
-        type=_CONFIG.text(interface.get("type"), "interface.type"),
-        addressing=_CONFIG.text(interface.get("addressing"), "interface.addressing"),
-        dhcp=bool(_CONFIG.flag(interface.get("dhcp"), "interface.dhcp")),
-        addresses=tuple([_CONFIG.text(entry, "interface.addresses") for entry in addresses]),
-        arp_ignore=_CONFIG.integer(interface.get("arpIgnore"), "interface.arpIgnore"),
-        arp_announce=_CONFIG.integer(interface.get("arpAnnounce"), "interface.arpAnnounce"),
-        owns_routing=any(lists) or vrf is not None,
+        profile=document.get("profile") or "",
+        type=interface.get("type") or "",
+        addressing=interface.get("addressing") or "",
+        dhcp=bool(interface.get("dhcp")),
+        addresses=tuple(entry or "" for entry in interface.get("addresses") or ()),
+        arp_ignore=interface.get("arpIgnore"),
+        arp_announce=interface.get("arpAnnounce"),
+        owns_routing=claim_rules.first_violation(document, claim_rules.ROUTING_RULES) is not None,
     )
 
 
@@ -163,48 +167,21 @@ def resolve(claim: Optional[Claim], device: Device, node: Node) -> Resolution:
 def _require_profile(claim: Optional[Claim]) -> Claim:
     """Steps 1 and 2."""
     if claim is None:
-        raise RdmaError(
-            "config_missing",
-            "The claim has no network configuration.",
-            hint="Add opaque parameters with profile: %s to the claim." % PROFILE,
-        )
-    if claim.profile != PROFILE:
-        raise RdmaError(
-            "unsupported_profile",
-            "The claim asks for profile %s, expected '%s'." % (quoted(claim.profile), PROFILE),
-            hint="Write profile: %s." % PROFILE,
-            profile=claim.profile,
-        )
+        missing = claim_rules.CONFIG_MISSING
+        raise RdmaError(missing.code, missing.message, hint=missing.hint)
+    _refuse(claim, (claim_rules.UNSUPPORTED_PROFILE,), profile=claim.profile)
     return claim
 
 
 def _check_settings(claim: Claim) -> None:
     """Step 4 (F32)."""
-    if claim.type == "Passthrough":
-        raise _claim_refusal(
-            "claim_passthrough", "interface.type Passthrough", "Remove interface.type, or write IPVLAN."
-        )
-    addressing = claim.addressing or ("DHCP" if claim.dhcp else "")
-    if addressing == "DHCP":
-        raise _claim_refusal(
-            "claim_dhcp", "DHCP addressing", "Remove interface.dhcp and interface.addressing."
-        )
-    if addressing == "Unnumbered":
-        raise _claim_refusal("claim_unnumbered", "unnumbered addressing", "Remove interface.addressing.")
-    if claim.addresses:
-        raise _claim_refusal(
-            "claim_addresses",
-            "interface.addresses %s" % ", ".join(map(quoted, claim.addresses)),
-            "Remove interface.addresses.",
-        )
+    _refuse(claim, claim_rules.PROVIDER_RULES)
 
 
-def _claim_refusal(code: str, setting: str, hint: str) -> RdmaError:
-    return RdmaError(
-        code,
-        "The claim sets %s, but the profile %s derives the child itself." % (setting, PROFILE),
-        hint=hint,
-    )
+def _refuse(claim: Claim, rules: Iterable[claim_rules.Rule], **details: Any) -> None:
+    broken = claim_rules.first_violation(claim.to_dict(), rules)
+    if broken is not None:
+        raise broken.error(**details)
 
 
 def _require_fabric(metadata: Optional[Metadata]) -> Metadata:

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What an admission policy can tell of a pod without its claims. Private to rdma.k8s: it may change with any release.
+
+The lint follows the claims of a pod, so it decides where these only warn (``certain`` is false).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .conditions import Condition, Each, Given, Is, all_of, any_of
+
+
+@dataclass(frozen=True)
+class PodRule:
+    """A rule about the specification of a pod.
+
+    :param code: stable; :param check: the rule of the lint.
+    :param certain: the pod alone tells; else the rule only warns.
+    """
+
+    code: str
+    check: str
+    message: str
+    hint: str
+    condition: Condition
+    certain: bool
+
+
+_CLAIMS = Given(("resourceClaims",))
+_GID_INDEX = Each(("env",), Is(("name",), ("NCCL_IB_GID_INDEX",)))
+
+RULES: tuple[PodRule, ...] = (
+    PodRule(
+        "pod_grace_period",
+        "RDMA-WL-013",
+        "The pod is removed at once when it is deleted, so the devices of its claims are not given back.",
+        "Remove terminationGracePeriodSeconds, or set it to at least 1.",
+        all_of(_CLAIMS, Is(("terminationGracePeriodSeconds",), (0,))),
+        True,
+    ),
+    PodRule(
+        "pod_gid_index",
+        "RDMA-WL-001",
+        "The pod has claims and a fixed GID index: on the child of an RDMA NIC another index is right.",
+        "Remove NCCL_IB_GID_INDEX: NCCL finds the index itself.",
+        all_of(_CLAIMS, any_of(*[Each((key,), _GID_INDEX) for key in ("containers", "initContainers")])),
+        False,
+    ),
+)
