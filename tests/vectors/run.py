@@ -39,12 +39,13 @@ def load_core() -> None:
 load_core()
 sys.path.insert(0, str(HERE))
 
+import ack  # noqa: E402
 import oke  # noqa: E402
 import spiderpool  # noqa: E402
 from compare import NotYetError, UnjudgeableError, cases_of  # noqa: E402
 
 # One line for each family; a file goes to the first that knows it.
-ADAPTERS: tuple[Any, ...] = (oke, spiderpool)
+ADAPTERS: tuple[Any, ...] = (oke, spiderpool, ack)
 # Families that are recognised by the first words of "what", and come with later parts.
 NOT_YET = ("ACK validator",)
 CRASHES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)

@@ -15,11 +15,13 @@ from typing import Any
 from ..finding import PASS
 from ..kube import objects
 from ..kube.documents import Document
-from . import security
+from . import attachments, claims, lingjun, memory, nccl, placement, resources, security
 from .model import Context, LintFinding
+from .pod import target_of
 from .registry import RULES, Rule
 
-RULE_FILES = (security,)
+RULE_FILES = (attachments, claims, lingjun, memory, nccl, placement, resources, security)
+_SORTED = [RULES[check] for check in sorted(RULES)]
 
 
 def lint(documents: Iterable[Document], **context: Any) -> list[LintFinding]:
@@ -35,8 +37,8 @@ def lint(documents: Iterable[Document], **context: Any) -> list[LintFinding]:
 def judge(document: Document, context: Context) -> Iterator[LintFinding]:
     """What every rule says of one document."""
     kind = objects.kind(document.content)
-    target = context.target_of(document)
-    for entry in RULES.values():
+    target = target_of(document, context)
+    for entry in _SORTED:
         if entry.kinds and kind not in entry.kinds:
             continue
         if not entry.targets or target in entry.targets:
@@ -59,6 +61,7 @@ def _findings(entry: Rule, document: Document, context: Context) -> Iterator[Lin
             expected=verdict.expected,
             observed=verdict.observed,
             code=verdict.code,
+            container=verdict.container,
         )
     if silent:
         yield LintFinding(info.id, PASS, info.severity, document, (), "", info.hint)

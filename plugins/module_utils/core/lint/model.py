@@ -28,6 +28,7 @@ class Verdict(NamedTuple):
 
     :param severity: only where it is not the severity of the rule.
     :param code: a stable word for the reason, for rules that have several.
+    :param container: name of the container that is meant, where the path leads to something else.
     """
 
     status: str
@@ -38,6 +39,7 @@ class Verdict(NamedTuple):
     hint: str = ""
     severity: str = ""
     code: str = ""
+    container: str = ""
 
 
 def passed(path: Path = (), message: str = "", **more: str) -> Verdict:
@@ -74,6 +76,7 @@ class LintFinding:
     expected: str = ""
     observed: str = ""
     code: str = ""
+    container: str = ""
 
     @property
     def subject(self) -> str:
@@ -145,6 +148,17 @@ class Context:
             of_kind.setdefault(objects.name(document.content), []).append(document)
         return found
 
+    def of_kind(self, kind: str) -> list[Document]:
+        """All documents of a kind."""
+        return [document for named in self._by_kind.get(kind, {}).values() for document in named]
+
+    def namespaces(self, kind: str, name: str) -> list[str]:
+        """The namespaces in which documents of this kind and name stand."""
+        found = {
+            objects.namespace(document.content) for document in self._by_kind.get(kind, {}).get(name, [])
+        }
+        return sorted(found - {""})
+
     def find(self, kind: str, name: str, namespace: Optional[str] = None) -> Optional[Document]:
         """The document of this kind and name.
 
@@ -182,16 +196,27 @@ class Context:
     def _templates(self) -> dict[int, tuple[PodTemplate, ...]]:
         return {}
 
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """What rules worked out of all documents together."""
+        return {}
+
+    @cached_property
+    def pods(self) -> dict[int, Any]:
+        """The pods of documents that were read already, see :func:`..pod.pods`."""
+        return {}
+
+    @cached_property
+    def claims(self) -> dict[int, Any]:
+        """The claims that were read already, see :func:`..pod.claim_of`."""
+        return {}
+
     def templates(self, document: Document) -> tuple[PodTemplate, ...]:
         """The pod templates of one of the documents, read once for all rules."""
         found = self._templates.get(id(document))
         if found is None:
             found = self._templates[id(document)] = templates(document.content)
         return found
-
-    def target_of(self, document: Document) -> str:
-        """The target of an object; empty: it asks for nothing that would tell."""
-        return self.target
 
     @cached_property
     def expected(self) -> Optional[Shape]:

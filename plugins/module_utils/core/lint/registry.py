@@ -10,13 +10,15 @@ A rule is a function of one document and the :class:`~.model.Context`. It says w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ..finding import CheckInfo
+from ..finding import SKIP, CheckInfo
 from ..kube.documents import Document
-from .model import Context, Verdict
+from ..kube.pod_templates import POD_KINDS
+from .model import Context, Verdict, skipped
+from .pod import Pod, pods
 
 Run = Callable[[Document, Context], Iterable[Verdict]]
 
@@ -58,3 +60,40 @@ def rule(
         return function
 
     return decorate
+
+
+def pod_rule(check: str, title: str, severity: str, hint: str, **more: Any) -> Callable[[Any], Any]:
+    """Register a function ``pod -> verdicts`` that is asked for each pod template of an object.
+
+    The object passes when one of its templates does and none is wrong; it is skipped when all of them are.
+    """
+
+    def decorate(function: Callable[[Pod], Iterable[Verdict]]) -> Any:
+        def run(document: Document, context: Context) -> Iterator[Verdict]:
+            return over_pods(function, document, context)
+
+        run.__doc__ = function.__doc__
+        rule(check, title, severity, hint, kinds=POD_KINDS, **more)(run)
+        return function
+
+    return decorate
+
+
+def over_pods(
+    function: Callable[[Pod], Iterable[Verdict]], document: Document, context: Context
+) -> Iterator[Verdict]:
+    """What a function says of the pods of a document, see :func:`pod_rule`."""
+    skips: list[Verdict] = []
+    judged = False
+    for pod in pods(document, context):
+        silent = True
+        for verdict in function(pod):
+            silent = False
+            if verdict.status == SKIP:
+                skips.append(verdict)
+            else:
+                judged = True
+                yield verdict
+        judged = judged or silent
+    if not judged:
+        yield skips[0] if skips else skipped("The object holds no pod template.")

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Devices that pods take, by claims and by extended resources. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+from ..kube import claims, objects
+from ..kube.claims import Claim, Request
+from ..kube.documents import Document
+from ..kube.pod_templates import Container
+from .model import Context, Path
+
+DRANET = "dra.net"
+SPIDERPOOL_PREFIX = "spidernet.io/"
+GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "aliyun.com/gpu", "alibabacloud.com/ppu")
+
+CHILD, DEVICE, MOVED = "child", "device", "moved"
+
+
+class ClaimUse(NamedTuple):
+    """A claim of a pod. ``document`` is where it was found; ``None``: not among the documents."""
+
+    name: str
+    path: Path
+    kind: str
+    called: str
+    document: Optional[Document]
+
+    @property
+    def ref(self) -> str:
+        return "%s %s" % (self.kind, self.called)
+
+
+class Device(NamedTuple):
+    """A request of one of the claims of a pod, with the driver that serves it (empty: could not be told)."""
+
+    use: ClaimUse
+    claim: Claim
+    request: Request
+    driver: str
+
+
+def claim_of(document: Document, context: Context) -> Claim:
+    """What a claim or a claim template asks for, read once."""
+    found: Optional[Claim] = context.claims.get(id(document))
+    if found is None:
+        found = context.claims[id(document)] = claims.read(document.content)
+    return found
+
+
+def driver_of(request: Request, claim: Claim, context: Context) -> str:
+    """The driver that serves a request; empty: neither its class nor its selectors tell."""
+    expressions = request.expressions
+    document = context.device_class(request.device_class)
+    if document is not None:
+        expressions += claims.expressions(objects.mapping(document.content, "spec"))
+    for expression in expressions:
+        named = claims.driver(expression)
+        if named:
+            return named
+    if any(name.startswith(DRANET + "/") for name in claims.attributes(expressions)):
+        return DRANET
+    drivers = {config.driver for config in claim.configs if request.name in config.requests}
+    if len(drivers) == 1:
+        return drivers.pop()
+    # The usual name of a class is that of its driver.
+    return request.device_class if document is None and "." in request.device_class else ""
+
+
+def form_of(device: Device) -> str:
+    """What a request of DRANET gives to the pod: an IPvlan child, the bare RDMA device, or the NIC itself."""
+    named = claims.attributes(device.request.expressions)
+    if DRANET + "/rdmaDevice" in named and DRANET + "/ifName" not in named:
+        return DEVICE
+    for parameters in device.claim.parameters(device.request, DRANET):
+        if objects.text(objects.mapping(parameters, "interface").get("type")).lower() == "passthrough":
+            return MOVED
+    return CHILD
+
+
+def interface_of(device: Device) -> Optional[str]:
+    """The name in the pod of the interface that a request gives; ``None``: the selectors leave it open (F41)."""
+    for parameters in device.claim.parameters(device.request, DRANET):
+        name = objects.text(objects.mapping(parameters, "interface").get("name"))
+        if name:
+            return name
+    names = claims.attributes(device.request.expressions).get(DRANET + "/ifName", set())
+    return next(iter(names)) if len(names) == 1 else None
+
+
+def is_gpu(resource: str) -> bool:
+    return resource in GPU_RESOURCES or resource.startswith("alibabacloud.com/ppu-")
+
+
+def is_gpu_driver(device: Device) -> bool:
+    return device.driver.startswith("gpu.")
+
+
+def claimed(container: Container) -> set[str]:
+    """The claims of the pod that a container uses."""
+    listed = objects.mapping(container.spec, "resources").get("claims")
+    return {objects.text(entry.get("name")) for _position, entry in objects.entries(listed)}
+
+
+# --- resources
+
+
+def is_extended(resource: Any) -> bool:
+    """Extended resources have a domain that is not Kubernetes' own."""
+    if not isinstance(resource, str) or "/" not in resource:
+        return False
+    domain = resource.partition("/")[0]
+    return domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")
+
+
+def is_rdma(resource: str) -> bool:
+    """A resource that by its name stands for RDMA devices."""
+    return resource.startswith(("rdma/", SPIDERPOOL_PREFIX)) or "rdma" in resource.partition("/")[2]
+
+
+def asked(container: Container) -> dict[str, Any]:
+    """The extended resources of a container: its limits, and what stands in the requests alone."""
+    resources = container.spec.get("resources")
+    if not isinstance(resources, dict):
+        return {}
+    found: dict[str, Any] = {}
+    for part in ("requests", "limits"):
+        amounts = resources.get(part)
+        if isinstance(amounts, dict):
+            found.update({name: value for name, value in amounts.items() if is_extended(name)})
+    return found

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Vectors of the ACK target: each category of the file is one function from input to what it expects."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from compare import NotYetError, UnjudgeableError, as_json, differences
+
+from rdma_k8s.core.kube import pod_templates, quantity
+from rdma_k8s.core.kube.documents import Document
+from rdma_k8s.core.lint import engine
+from rdma_k8s.core.lint.model import LintFinding
+
+WHAT = "ACK validator"
+KINDS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+SETS = ("findings", "reasons")
+"""Members that compare as sets."""
+
+
+def category(name: str, *required: str) -> Callable[[Any], Any]:
+    """Register a function under the name of its category, with the members that its input must have."""
+
+    def register(function: Any) -> Any:
+        KINDS[name] = (required, function)
+        return function
+
+    return register
+
+
+@category("quantity", "quantity")
+def an_amount(given: dict[str, Any]) -> dict[str, Any]:
+    found = quantity.parse(given["quantity"])
+    if found is None:
+        return {"valid": False}
+    return {"valid": True, "value": quantity.plain(found), "integral": found == found.to_integral_value()}
+
+
+@category("workload-lint", "manifest")
+def workload(given: dict[str, Any]) -> dict[str, Any]:
+    """What the rules of Lingjun nodes say, by their codes."""
+    document = Document(given["manifest"], "vector")
+    lint = engine.lint([document], target="ack_lingjun", options=given.get("options", {}))
+    found = [finding for finding in lint if finding.rule.startswith("RDMA-ACK-") and finding.code]
+    return {
+        "skipped": document.content.get("kind") not in pod_templates.POD_KINDS,
+        "ok": not any(finding.severity == "error" for finding in found),
+        "findings": [
+            {"rule": finding.code, "severity": finding.severity, **_place(finding)} for finding in found
+        ],
+    }
+
+
+def _place(finding: LintFinding) -> dict[str, Any]:
+    """The template and the container that a finding means: by its path, or by name where it points elsewhere."""
+    path = finding.path
+    for template in pod_templates.templates(finding.document.content):
+        if path[: len(template.path)] == template.path:
+            inside = [entry.name for entry in template.containers if path[: len(entry.path)] == entry.path]
+            return {
+                "template": template.role,
+                "container": finding.container or (inside[0] if inside else None),
+            }
+    return {"template": "", "container": None}
+
+
+# --- the family of files
+
+
+def matches(document: Any) -> bool:
+    """Tell whether a parsed file is one of the ACK vectors."""
+    what = document.get("what") if isinstance(document, dict) else None
+    return isinstance(what, str) and what.startswith(WHAT) and isinstance(document.get("rules"), dict)
+
+
+def kind_of(case: Any) -> str:
+    """The category of a case; empty when it has none."""
+    name = case.get("category") if isinstance(case, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def judge(document: Any, case: Any) -> list[str]:
+    """Run one case; return the differences between what it expects and what the core gives."""
+    name = kind_of(case)
+    if not isinstance(case, dict) or not isinstance(case.get("name"), str) or not name:
+        raise UnjudgeableError("has no name, or no category")
+    if not isinstance(case.get("expect"), dict) or not isinstance(case.get("input"), dict):
+        raise UnjudgeableError("has no expectation, or no input")
+    if name not in document["rules"]:
+        raise UnjudgeableError("the category %s is not one of the file" % name)
+    if name not in KINDS:
+        raise NotYetError(name)
+    required, function = KINDS[name]
+    absent = [member for member in required if member not in case["input"]]
+    if absent:
+        raise UnjudgeableError("its input lacks %s" % ", ".join(absent))
+    return differences(_sorted(case["expect"]), _sorted(function(case["input"])))
+
+
+def _sorted(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with its sets in one order."""
+    return {key: sorted(value, key=as_json) if key in SETS else value for key, value in answer.items()}
