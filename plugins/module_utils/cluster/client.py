@@ -328,7 +328,7 @@ class Cluster:
             )
             try:
                 pieces = []
-                for piece in response.stream(_PIECE):
+                for piece in _pieces(response):
                     pieces.append(piece)
                     if self._clock() > limit:
                         raise failures.too_slow(call, self._timeout)
@@ -360,6 +360,18 @@ class Cluster:
                     if error.code not in ("kube_failed", "kube_not_found"):
                         raise
         return listed
+
+
+def _pieces(response: Any) -> Iterator[bytes]:
+    """The answer as it comes in, so that one which comes drop by drop can be given up."""
+    if not hasattr(response, "read1"):  # urllib3 1
+        yield from response.stream(_PIECE)
+        return
+    while True:
+        piece = response.read1(_PIECE)
+        if not piece:
+            return
+        yield piece
 
 
 def _root(group_version: str) -> str:

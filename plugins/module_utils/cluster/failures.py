@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 from ..core.errors import RdmaError
@@ -19,7 +20,8 @@ _UNTYPED = "failed to create typed patch object"
 _MAY_COME_RIGHT = frozenset((429, 500, 502, 503, 504))
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True)
+class Call:
     """One call: method and path, and what RBAC makes of them."""
 
     server: str
