@@ -29,7 +29,11 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,9}\s*")
 def told(pod: Pod, sent: list[tuple[Pod, Setting]], names: Iterable[str]) -> list[Setting]:
     """What a pod is told of some variables: by itself, and by the launcher of its object."""
     wanted = frozenset(names)
-    own = [setting for _container, setting in pod.settings if setting.name in wanted]
+    own = [
+        setting
+        for _container, setting in pod.settings
+        if setting.name in wanted and not (setting.how == "export" and pod.rdma is False)
+    ]  # a launcher without RDMA devices is no rank: what it sends is for the others
     return own + [setting for sender, setting in sent if sender is not pod and setting.name in wanted]
 
 
