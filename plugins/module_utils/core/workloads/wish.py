@@ -1,0 +1,210 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a workload shall be. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Optional
+
+from ..errors import RdmaError
+from ..kube import quantity
+from ..kube.manifest import require_name
+from ..net import quoted
+from ..oke.shapes import INFINIBAND, Shape
+
+OKE, SPIDERPOOL, ACK = TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
+JOB, MPI, PYTORCH = KINDS = ("Job", "MPIJob", "PyTorchJob")
+
+SHM = "64Gi"
+MIN_GRACE = 1
+
+_GPUS = re.compile(r"BM\.GPU[A-Za-z0-9.-]*\.([0-9]+)")
+_AMD = re.compile(r"BM\.GPU\.MI[0-9]")
+_GID_INDEX = ("NCCL_IB_GID_INDEX", "NCCL_GID_INDEX")
+
+
+class Network(NamedTuple):
+    """A network of Spiderpool that a pod is attached to, and the resource of its VFs.
+
+    :param namespace: empty: that of the pod.
+    """
+
+    name: str
+    resource: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class WorkloadWish:
+    """A workload over several nodes, one pod each.
+
+    :param target: one of ``TARGETS``; ``kind``: one of ``KINDS``.
+    :param nodes: how many pods with GPUs.
+    :param gpus: GPUs of each pod; ``None``: those of the shape.
+    :param gpu_resource: extended resource of GPUs; empty: told by the shape. Without GPUs nothing is asked for.
+    :param gpus_in_claim: the GPUs come with the claim, not as an extended resource.
+    :param claim_template: on OKE the ResourceClaimTemplate of the RDMA NICs.
+    :param shape: on OKE the shape of the nodes; ``None``: not known.
+    :param fabric: ``ipv4``, ``ipv6`` or ``infiniband``; empty: that of the shape.
+    :param hcas: RDMA devices for NCCL_IB_HCA; ``None``: those of the shape; empty: leave the variable out, as a
+        claim for some of the NICs needs it when their devices are not known.
+    :param networks: on Spiderpool the networks, in the order of the interfaces ``net1``, ``net2`` ...
+    :param host_network: on ACK the pod shares the network of the node.
+    :param rdma_resource: on ACK the resource of the device plugin, with ``rdma_quantity``.
+    :param shm: size of /dev/shm.
+    :param cpu: and ``memory``: requests and limits, empty: none.
+    :param environment: variables of the user; they win over those of the shape.
+    :param socket_interface: for NCCL_SOCKET_IFNAME; empty: that of the pod network, or of the node.
+    """
+
+    name: str
+    target: str
+    image: str
+    command: Sequence[str]
+    kind: str = JOB
+    namespace: str = "default"
+    nodes: int = 2
+    gpus: Optional[int] = None
+    gpu_resource: str = ""
+    gpus_in_claim: bool = False
+    claim_template: str = ""
+    shape: Optional[Shape] = None
+    fabric: str = ""
+    hcas: Optional[Sequence[str]] = None
+    networks: Sequence[Network] = ()
+    host_network: bool = True
+    rdma_resource: str = "rdma/hca"
+    rdma_quantity: int = 1
+    shm: str = SHM
+    cpu: str = ""
+    memory: str = ""
+    grace_seconds: int = 60
+    environment: Mapping[str, str] = field(default_factory=dict)
+    socket_interface: str = ""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def on_host_network(self) -> bool:
+        """The pods share the network of their node; only ACK does that (A6)."""
+        return self.target == ACK and self.host_network
+
+    @property
+    def known_fabric(self) -> str:
+        """The fabric; empty: not known."""
+        return self.fabric or (self.shape.fabric if self.shape else "")
+
+    @property
+    def is_infiniband(self) -> bool:
+        """Native InfiniBand."""
+        return self.known_fabric == INFINIBAND
+
+    @property
+    def gpu_count(self) -> int:
+        """GPUs of each pod."""
+        if self.gpus is not None:
+            return self.gpus
+        found = _GPUS.fullmatch(self.shape.name) if self.shape else None
+        return int(found[1]) if found else 8
+
+    @property
+    def gpu_name(self) -> str:
+        """The extended resource of the GPUs."""
+        return self.gpu_resource or (
+            "amd.com/gpu" if self.shape and _AMD.match(self.shape.name) else "nvidia.com/gpu"
+        )
+
+
+def check(wish: WorkloadWish) -> None:
+    """What would make a manifest that cannot work.
+
+    :raises RdmaError: ``name_malformed``, ``workload_incomplete``, ``workload_number``, ``workload_environment``,
+        ``workload_shm``
+    """
+    require_name(wish.namespace, "A namespace", label=True)
+    if not wish.name[:1].isalpha():
+        require_name("-" + wish.name, "A %s with a Service" % wish.kind, label=True)
+    # The longest name that is made of it; it becomes the host name of a pod.
+    last = "%s-%s%d" % (wish.name, "worker-" if wish.kind != JOB else "", max(wish.nodes - 1, 0))
+    require_name(last, "The last pod of %s %s" % (wish.kind, wish.name), label=True)
+    _require_numbers(wish)
+    _require_parts(wish)
+    _require_environment(wish)
+    _require_shm(wish)
+
+
+def _require_numbers(wish: WorkloadWish) -> None:
+    for what, value, least, most in (
+        ("nodes", wish.nodes, 1, 5000),
+        ("gpus", wish.gpu_count, 0, 64),
+        ("rdma_quantity", wish.rdma_quantity, 1, 1000),
+        ("grace_seconds", wish.grace_seconds, MIN_GRACE, 86400),
+    ):
+        if not least <= value <= most:
+            raise RdmaError(
+                "workload_number",
+                "%s of %s %s is %d, expected %d to %d." % (what, wish.kind, wish.name, value, least, most),
+                hint="With a grace of 0 a claim is not unprepared." if what == "grace_seconds" else "",
+                option=what,
+            )
+
+
+def _require_parts(wish: WorkloadWish) -> None:
+    missing = ""
+    if not wish.image or not wish.command:
+        missing = "an image and a command"
+    elif wish.target == OKE and not wish.claim_template:
+        missing = "a claim template for the RDMA NICs"
+    elif wish.target == SPIDERPOOL and not wish.networks:
+        missing = "at least one network with the resource of its VFs"
+    if missing:
+        raise RdmaError(
+            "workload_incomplete",
+            "%s %s for %s needs %s." % (wish.kind, wish.name, wish.target, missing),
+            hint="Give it by the options of the same name.",
+            target=wish.target,
+        )
+    if wish.claim_template:
+        require_name(wish.claim_template, "A ResourceClaimTemplate")
+    for network in wish.networks:
+        require_name(network.name, "A network")
+        if network.namespace:
+            require_name(network.namespace, "The namespace of a network", label=True)
+
+
+def _require_environment(wish: WorkloadWish) -> None:
+    fixed = [name for name in _GID_INDEX if name in wish.environment]
+    if fixed and not wish.on_host_network:
+        raise RdmaError(
+            "workload_environment",
+            "The environment of %s %s sets %s; the index of an address differs from node to node and from pod to pod."
+            % (wish.kind, wish.name, fixed[0]),
+            hint="Leave it out: NCCL selects the GID index itself.",
+            variable=fixed[0],
+        )
+
+
+def _require_shm(wish: WorkloadWish) -> None:
+    size = quantity.parse(wish.shm)
+    limit = quantity.parse(wish.memory) if wish.memory else None
+    if size is None or size <= 0:
+        raise _shm_error(wish, "shm is %s, expected a size such as 64Gi" % quoted(wish.shm))
+    if wish.memory and limit is None:
+        raise _shm_error(wish, "memory is %s, expected a size such as 512Gi" % quoted(wish.memory))
+    if limit is not None and size > limit:
+        raise _shm_error(
+            wish, "shm is %s, more than the memory of %s, to which it counts" % (wish.shm, wish.memory)
+        )
+
+
+def _shm_error(wish: WorkloadWish, problem: str) -> RdmaError:
+    return RdmaError(
+        "workload_shm",
+        "%s %s cannot be made: %s." % (wish.kind, wish.name, problem),
+        hint="Correct the size.",
+    )
