@@ -19,8 +19,9 @@ from .redact import REPLACED, redacted
 
 PREPARE_REASON = "FailedPrepareDynamicResources"
 """The reason of the events with which a kubelet says that it could not prepare a claim."""
-OWN_LABEL = ("app.kubernetes.io/part-of", "rdma.k8s")
-OWN_MANAGER = "rdma.k8s"
+OWN_NAME = "rdma.k8s"
+OWN_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/part-of")
+"""Labels with that value are on what this collection makes; what it applies also has a field manager of that name."""
 
 _OWN_ANNOTATIONS = ("rdma-k8s/", "rdma.k8s/", "sriovnetwork.openshift.io/")
 _BULKY_LABELS = ("feature.node.kubernetes.io/", "beta.kubernetes.io/")
@@ -320,17 +321,17 @@ def role(content: Mapping[str, Any]) -> str:
     """
     metadata, spec, _status = _parts(content)
     pod = mapping(spec, "template", "spec")
-    name, labels = text(metadata.get("name")), _text_map(metadata.get("labels"))
+    name = text(metadata.get("name"))
     containers = [entry for _at, entry in entries(pod.get("containers"))]
     images = [text(entry.get("image")).rpartition("/")[2] for entry in containers]
     paths = [
         text(mapping(entry, "hostPath").get("path")).rstrip("/") for _at, entry in entries(pod.get("volumes"))
     ]
     registers = any(path.endswith("/plugins_registry") for path in paths)
-    if labels.get(OWN_LABEL[0]) == OWN_LABEL[1]:
-        return "provider"
     if any(image.startswith("dranet") for image in images) or (registers and "dranet" in name):
         return "dranet"
+    if is_ours(content):
+        return "provider"
     if registers and not any("csi" in word or "registrar" in word for word in [name, *images]):
         return "dra"
     if any(path.endswith("/device-plugins") for path in paths):
@@ -547,7 +548,8 @@ def is_ours(content: Mapping[str, Any]) -> bool:
     """Whether this collection made an object: by its label, or by who applied it."""
     metadata = mapping(content, "metadata")
     managers = [entry.get("manager") for _at, entry in entries(metadata.get("managedFields"))]
-    return _text_map(metadata.get("labels")).get(OWN_LABEL[0]) == OWN_LABEL[1] or OWN_MANAGER in managers
+    labels = mapping(metadata, "labels")
+    return OWN_NAME in managers or any(labels.get(label) == OWN_NAME for label in OWN_LABELS)
 
 
 def _policy(
