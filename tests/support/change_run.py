@@ -35,6 +35,9 @@ STORE = "var/lib/rdma-k8s"
 
 LIMIT = 60
 
+THOROUGH = not {"ANSIBLE_TEST_CONTENT_ROOT", "RDMA_K8S_FEWER_EXAMPLES"} & set(os.environ)
+"""The further Pythons of the gates repeat a part of what the first one tried in full."""
+
 _ACTS = frozenset(
     """
     fcntl.flock os.chmod os.chown os.exec os.fork os.forkpty os.link os.mkdir os.posix_spawn os.remove os.rename
@@ -135,6 +138,8 @@ def killed_everywhere(
             old = before.get(path)
             assert found in (text, None if old is None else old.partition(" ")[2]), (number, path, found)
         undone()
+        if not (THOROUGH or number % 3 == 1):
+            continue
         assert killed(module, options, number)
         good(module, **options)
         assert state() == after, number

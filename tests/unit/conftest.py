@@ -9,15 +9,16 @@ import os
 
 from hypothesis import settings
 
+from ansible_collections.rdma.k8s.tests.support.change_run import THOROUGH
+
 # A shared machine may be slow, so time is no criterion of a property; the gates watch times elsewhere. An automatic run
 # tries the same examples each time, so that its verdict depends on the sources alone. The further Pythons of the gates
 # repeat what the first one tried in full, with fewer examples.
-AGAIN = {"ANSIBLE_TEST_CONTENT_ROOT", "RDMA_K8S_FEWER_EXAMPLES"} & set(os.environ)
 settings.register_profile(
     "rdma",
     deadline=None,
     derandomize=os.environ.get("CI") == "true",
-    max_examples=20 if AGAIN else 100,
+    max_examples=100 if THOROUGH else 20,
     print_blob=True,
 )
 settings.load_profile("rdma")
