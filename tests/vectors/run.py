@@ -46,8 +46,6 @@ from compare import NotYetError, UnjudgeableError, cases_of  # noqa: E402
 
 # One line for each family; a file goes to the first that knows it.
 ADAPTERS: tuple[Any, ...] = (oke, spiderpool, ack)
-# Families that are recognised by the first words of "what", and come with later parts.
-NOT_YET = ("ACK validator",)
 CRASHES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -72,9 +70,6 @@ def adapter_of(document: Any) -> Any:
     for adapter in ADAPTERS:
         if adapter.matches(document):
             return adapter
-    what = document.get("what") if isinstance(document, dict) else None
-    if isinstance(what, str) and what.startswith(NOT_YET):
-        raise UnjudgeableError("not supported yet: %s" % what)
     raise UnjudgeableError("not a vector file that is known here")
 
 

@@ -91,7 +91,7 @@ def _count(pod: Pod, nics: int, shape: str) -> Iterator[Verdict]:
             "Request %s asks for several NICs at once, so which NIC becomes which is left open."
             % ", ".join(together),
             expected="one request each",
-            observed="all that match" if everything else "%d NICs in %d requests" % (total, len(amounts)),
+            observed="all that match" if everything else "%d NICs, requests: %d" % (total, len(amounts)),
         )
 
 
@@ -110,7 +110,7 @@ def alignment(document: Document, context: Context) -> Iterator[Verdict]:
         driver = driver_of(request, claim, context)
         (nics if driver == DRANET else gpus if driver.startswith("gpu.") else unclear).append(request)
     if not nics or not gpus:
-        if any(not driver_of(request, claim, context) for request in unclear):
+        if len(claim.requests) > 1 and any(not driver_of(request, claim, context) for request in unclear):
             yield unknown(
                 unclear[0].path,
                 "Which driver serves %s could not be told." % (unclear[0].name or "a request"),

@@ -274,12 +274,6 @@ def test_a_file_that_cannot_be_judged_ends_with_2(
     assert captured.out == "%d passed, 0 failed\n" % len(CASES)
 
 
-def test_a_family_without_adapter_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is known, and not judged yet."""
-    assert run.main([str(VECTORS / "ack_cases.json")]) == 2
-    assert "not supported yet" in capsys.readouterr().err
-
-
 def test_no_file_at_all_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing was judged."""
     assert run.main([]) == 2
