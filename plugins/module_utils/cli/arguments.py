@@ -22,9 +22,11 @@ COMMANDS = {
     "plan": "parents, children, tables and rules of all nodes for a child range, and every conflict",
     "explain": "how a check comes to its verdict: inputs, formula, steps",
     "where": "whose address is this; which addresses has this node or NIC",
+    "lint": "manifests against the rules for RDMA workloads: what cannot work, and on which line",
     "bundle": "one archive with redacted snapshots, policy and result, for support",
     "checks": "list the catalogue of checks",
 }
+TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
 FORMATS = ("json", "junit", "markdown", "textfile", "html")
 """Names of the report formats; the core refuses one that it does not have."""
 
@@ -33,10 +35,10 @@ exit codes:
   0    good, or nothing was asked for that could be bad
   1    internal error, or the output could not be written
   2    wrong usage or bad input; one sentence on standard error says what and what to do
-  3    with --exit-code --strict: something is unknown (report), a node tells nothing any
-       more (diff)
-  4    with --exit-code: a failure at or above the threshold (report), a new failure (diff),
-       a conflict (plan)
+  3    with --exit-code --strict: something is unknown (report, lint), a node tells nothing
+       any more (diff)
+  4    with --exit-code: a failure at or above the threshold (report, lint), a new failure
+       (diff), a conflict (plan)
   130  interrupted, 141 the reader of the output went away
 """
 _SOURCE = "directory of recorded snapshots, one snapshot, or a bundle"
@@ -219,6 +221,66 @@ def _where(command: argparse.ArgumentParser) -> None:
     _text_or_json(command)
 
 
+def _lint(command: argparse.ArgumentParser) -> None:
+    command.epilog = (
+        "examples:\n"
+        "  rdma-k8s lint manifests/ --exit-code                       in CI\n"
+        "  helm template chart | rdma-k8s lint -\n"
+        "  kubectl get jobs,resourceclaimtemplates -A -o json | rdma-k8s lint - --complete\n"
+        "  rdma-k8s lint manifests/ --format sarif --output lint.sarif\n\n"
+        "A waiver is a comment above a field, '# rdma-k8s: waive RDMA-WL-010 REASON', or an\n"
+        "annotation of the object, 'rdma-k8s/waive-RDMA-WL-010: REASON'.\n"
+    )
+    command.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="a manifest (YAML or JSON), a directory with *.yml, *.yaml and *.json, or '-' for standard input",
+    )
+    command.add_argument(
+        "--exclude",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="leave out files and directories like this, such as '*/templates'; may be repeated",
+    )
+    rules = command.add_argument_group("rules")
+    for name, help_text in (("--select", "only rules like this"), ("--ignore", "leave out rules like this")):
+        rules.add_argument(
+            name,
+            metavar="PATTERN",
+            action="append",
+            default=[],
+            help=help_text + ", such as 'RDMA-WL-*'; may be repeated",
+        )
+    rules.add_argument(
+        "--target", choices=TARGETS, help="what the cluster runs (default: told by what an object asks for)"
+    )
+    rules.add_argument("--shape", metavar="NAME", help="shape of the nodes, such as BM.GPU.H100.8")
+    rules.add_argument(
+        "--complete",
+        action="store_true",
+        help="the manifests are all that exists: what they name and do not hold is missing",
+    )
+    output = command.add_argument_group("output")
+    output.add_argument(
+        "--format",
+        choices=("text", "json", "sarif", "result"),
+        default="text",
+        help="default: text; 'result' is a result document for 'rdma-k8s report'",
+    )
+    output.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write the format there; the text goes to standard output all the same",
+    )
+    output.add_argument(
+        "--docs", metavar="ADDRESS", default="", help="where the pages of the rules are, for links in SARIF"
+    )
+    _exit_code(command, "4 when a rule fails at or above the threshold, 3 with --strict when one is unknown")
+    _threshold(command, "what is unknown counts, too, and that no rule had an object to look at")
+
+
 def _bundle(command: argparse.ArgumentParser) -> None:
     command.epilog = (
         "OCIDs are shortened and values that look like secrets removed; names, addresses and PCI\n"
@@ -246,6 +308,7 @@ _BUILDERS = {
     "plan": _plan,
     "explain": _explain,
     "where": _where,
+    "lint": _lint,
     "bundle": _bundle,
     "checks": _checks,
 }
