@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections import Counter
 from typing import Any
-from urllib.parse import quote
 
 from .. import finding as model
 from ..errors import RdmaError
@@ -31,6 +30,8 @@ REPOSITORY = "https://example.invalid/rdma-k8s"
 DOCS = REPOSITORY + "/docs/"
 _ROOT = "%SRCROOT%"
 _FINGERPRINT = "rdmaK8sLint/v1"
+_PATH = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/")
+"""The bytes that stand for themselves in the path of an address."""
 _LEVELS = {model.CRITICAL: "error", model.ERROR: "error", model.WARNING: "warning", model.INFO: "note"}
 
 
@@ -152,7 +153,8 @@ def _artifact(source: str) -> dict[str, Any]:
     """The address of a file: below the root when its name is relative, else that of the machine."""
     if source == STDIN:
         return {"uri": "stdin", "uriBaseId": _ROOT}
-    path = quote(clean(source).replace("\\", "/"))
+    text = clean(source).replace("\\", "/")
+    path = "".join([chr(byte) if byte in _PATH else "%%%02X" % byte for byte in text.encode("utf-8")])
     if path.startswith("/"):
         return {"uri": "file://" + path}
     while path.startswith("./"):
