@@ -127,7 +127,7 @@ class Cluster:
                 expired += 1
                 token = failures.continued(answer.body)
                 if not token or expired > _EXPIRED_PAGES:
-                    raise failures.refused(call, answer.code, answer.body, answer.headers)
+                    raise failures.error_of_answer(call, answer.code, answer.body, answer.headers)
                 continue
             page = _object_of(call, answer)
             if page.get("items") is None:  # an empty list of Go can be null
@@ -281,7 +281,7 @@ class Cluster:
                 answer = self._send(call, query, limit, None, {"Accept": accept})
                 error = None
                 if answer.code >= 400:
-                    error = failures.refused(call, answer.code, answer.body, answer.headers)
+                    error = failures.error_of_answer(call, answer.code, answer.body, answer.headers)
                 if error is None or error.code not in _AGAIN or attempt >= _ATTEMPTS:
                     return answer
             except RdmaError as failed:
@@ -396,7 +396,7 @@ def _listed(document: Mapping[str, Any]) -> Iterator[Resource]:
 
 def _object_of(call: failures.Call, answer: _Answer) -> dict[str, Any]:
     if not 200 <= answer.code < 300:
-        raise failures.refused(call, answer.code, answer.body, answer.headers)
+        raise failures.error_of_answer(call, answer.code, answer.body, answer.headers)
     try:
         found = json.loads(answer.body)
     except ValueError as error:
@@ -444,7 +444,7 @@ def connect(
         try:
             config.load_incluster_config(client_configuration=configuration)
         except config.ConfigException as error:
-            raise _unusable("the service account of the pod", str(error)) from error
+            raise _no_configuration("the service account of the pod", str(error)) from error
     else:
         _load(config, os.path.expanduser(file or default), context, configuration)
     return Cluster(client.ApiClient(configuration), request_timeout)
@@ -461,7 +461,7 @@ def _load(config: Any, file: str, context: Optional[str], configuration: Any) ->
             config_file=file, context=context, client_configuration=configuration, persist_config=False
         )
     except config.ConfigException as error:
-        raise _unusable(file, str(error)) from error
+        raise _no_configuration(file, str(error)) from error
     except (
         OSError,
         ValueError,
@@ -469,11 +469,11 @@ def _load(config: Any, file: str, context: Optional[str], configuration: Any) ->
         AttributeError,
         yaml.YAMLError,
     ) as error:  # a file of another kind
-        raise _unusable(file, "%s: %s" % (type(error).__name__, error)) from error
+        raise _no_configuration(file, "%s: %s" % (type(error).__name__, error)) from error
     finally:
         root.removeHandler(said)
     if said.messages and not configuration.api_key and not configuration.cert_file:
-        raise _unusable(file, "the credential plugin failed: " + said.messages[-1])
+        raise _no_configuration(file, "the credential plugin failed: " + said.messages[-1])
 
 
 class _Listener(logging.Handler):
@@ -485,7 +485,7 @@ class _Listener(logging.Handler):
         self.messages.append(record.getMessage())
 
 
-def _unusable(source: str, reason: str) -> RdmaError:
+def _no_configuration(source: str, reason: str) -> RdmaError:
     reason = " ".join(reason.split())[:300].rstrip(".")
     return RdmaError(
         "kube_config",

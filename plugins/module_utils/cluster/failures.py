@@ -64,7 +64,7 @@ def call_of(server: str, method: str, path: str) -> Call:
     return Call(server, method, path, verb, "/".join(rest[:1] + rest[2:]), group, namespace)
 
 
-def refused(call: Call, code: int, body: bytes, headers: Mapping[str, str]) -> RdmaError:
+def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, str]) -> RdmaError:
     """The error for an answer that is no success.
 
     :param body: the answer, as a rule a ``Status`` object.

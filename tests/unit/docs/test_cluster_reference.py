@@ -14,7 +14,6 @@ import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import cluster_snapshot, snapshot
 
-from .pages import page
 from .test_reference import table
 
 PAGE = "reference/cluster-snapshot.md"
@@ -72,7 +71,7 @@ def shown(field: Any) -> str:
     if field.default is dataclasses.MISSING:
         return "must be there" if field.default_factory is dataclasses.MISSING else "none"
     words = {None: "not known", "": "empty", (): "none", False: "false"}
-    if field.default in words and field.default != 0 or field.default is False:
+    if (field.default in words and field.default != 0) or field.default is False:
         return words[field.default]
     return "empty" if dataclasses.is_dataclass(field.default) else "`%s`" % field.default
 
