@@ -46,6 +46,12 @@ options:
     type: list
     elements: str
     default: []
+  networks:
+    description:
+      - The networks around the cluster as a document, RV(rdma.k8s.oke_network_info#module:networks). They count beside
+        those of the other options, and a problem names where the network is known from.
+      - What the document says could not be read is in RV(not_known).
+    type: dict
   supernets:
     description:
       - Networks in which free ranges are looked for, in this order.
@@ -58,6 +64,7 @@ options:
     default: false
 seealso:
   - module: rdma.k8s.child_plan_info
+  - module: rdma.k8s.oke_network_info
 """
 
 EXAMPLES = r"""
@@ -173,6 +180,12 @@ proposals:
       elements: str
       returned: always
       sample: [10.0.0.0/15, 10.2.0.0/15, 10.4.0.0/15]
+not_known:
+  description: Networks that the document of O(networks) could not tell, as sentences. They may be in the way too.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 children:
   description: Number of NICs that get a child.
   returned: success
@@ -187,7 +200,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.rdma.k8s.plugins.module_utils import _fleet, _module
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.net import parse_prefix
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import range_check
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import networks, range_check
 
 NETWORKS = ("vcn_cidrs", "pod_cidrs", "service_cidrs", "peer_cidrs")
 
@@ -196,6 +209,7 @@ def main() -> None:
     spec: dict[str, Any] = {name: {"type": "list", "elements": "str", "default": []} for name in NETWORKS}
     module = AnsibleModule(
         argument_spec={
+            "networks": {"type": "dict"},
             "child_range": {"type": "str", "required": True},
             "supernets": {"type": "list", "elements": "str"},
             "fail_on_problems": {"type": "bool", "default": False},
@@ -209,12 +223,19 @@ def main() -> None:
 
     def act() -> dict[str, Any]:
         supernets = params["supernets"]
+        document = networks.NetworkDocument()
+        if params["networks"] is not None:
+            document = networks.parse(params["networks"])
         report = range_check.check_fleet(
             params["child_range"],
             [member.node for member in _fleet.members(params)],
-            range_check.parse_networks({name: params[name] for name in NETWORKS}),
+            [
+                *range_check.parse_networks({name: params[name] for name in NETWORKS}),
+                *range_check.of_document(document),
+            ],
             None if supernets is None else [parse_prefix(text) for text in supernets],
         ).to_dict()
+        report["not_known"] = [entry.message for entry in document.unread]
         if params["fail_on_problems"] and report["problems"]:
             first = report["problems"][0]
             raise RdmaError(

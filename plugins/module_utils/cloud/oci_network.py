@@ -112,10 +112,10 @@ def read(question: Question, login: Login, endpoints: Endpoints, limits: Limits)
         ``oci_unreachable`` or ``oci_answer_malformed``.
     """
     if not _OCID.fullmatch(question.cluster_id) or not question.cluster_id.startswith("ocid1.cluster."):
-        raise _no_ocid(question.cluster_id, "a cluster: ocid1.cluster.REALM.REGION.ID")
+        raise _not_an_ocid(question.cluster_id, "a cluster: ocid1.cluster.REALM.REGION.ID")
     for compartment in question.compartments:
         if not _OCID.fullmatch(compartment):
-            raise _no_ocid(compartment, "a compartment: ocid1.compartment.REALM..ID")
+            raise _not_an_ocid(compartment, "a compartment: ocid1.compartment.REALM..ID")
     for name, url in vars(endpoints).items():
         _check_url(name, url)
     if login.region and not _REGION.fullmatch(login.region):
@@ -130,7 +130,7 @@ def read(question: Question, login: Login, endpoints: Endpoints, limits: Limits)
     )
 
 
-def _no_ocid(text: str, expected: str) -> RdmaError:
+def _not_an_ocid(text: str, expected: str) -> RdmaError:
     return RdmaError(
         "ocid_malformed",
         "%s is not the OCID of %s." % (quoted(text), expected),
@@ -229,7 +229,7 @@ class _Reader:
             ValueError,
             TypeError,
         ) as error:
-            raise self._unusable(error) from error
+            raise self._bad_credentials(error) from error
         return {"region": self.login.region or signer.region, "log_requests": False}, signer
 
     def _profile(self) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class _Reader:
                 **more,
             )
         except (self.oci.exceptions.ClientError, OSError, ValueError, TypeError) as error:
-            raise self._unusable(error) from error
+            raise self._bad_credentials(error) from error
         session = client.base_client.session
         session.max_redirects = 0
         if endpoint.startswith("http://"):
@@ -302,7 +302,7 @@ class _Reader:
 
     # Errors
 
-    def _unusable(self, error: Exception) -> RdmaError:
+    def _bad_credentials(self, error: Exception) -> RdmaError:
         """What is wrong with the configuration, without its values."""
         found = getattr(error, "errors", None)
         reason = (

@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from ..errors import RdmaError
 from ..json_text import Reader
-from ..net import Prefix, find_prefix, quoted
+from ..net import Prefix, find_prefix
 from ..report.wording import flat
 
 DOCUMENT = "rdma.k8s/networks"
@@ -42,6 +42,7 @@ OPTIONS = {
 
 _HINT = "Give the document as rdma.k8s.oke_network_info returned it."
 _READER = Reader("networks_malformed", "The document of networks", _HINT)
+_GIVEN = Reader("network_malformed", "The networks", "Write lists of networks such as [10.244.0.0/16].")
 
 
 @dataclass(frozen=True)
@@ -137,34 +138,20 @@ class NetworkDocument:
 
 @dataclass
 class Collection:
-    """Gathers networks from texts of one origin.
+    """Gathers networks from texts of one origin, which ``reader`` knows."""
 
-    :param code: the error code for a text that is no prefix.
-    :param hint: what to do about it.
-    :param subject: whose texts they are, for the error.
-    """
-
-    code: str
-    hint: str
-    subject: str = ""
+    reader: Reader
     found: list[KnownNetwork] = field(default_factory=list)
 
     def add(self, kind: str, text: Any, where: str, source: str, used_by: Iterable[str] = ()) -> None:
         """Note a network, read strictly (F29), masked as the driver masks subnets (F46).
 
         :param where: the place of the text, for the error.
-        :raises RdmaError: with the code of this collection.
+        :raises RdmaError: with the code of the reader.
         """
         prefix = find_prefix(text)
         if prefix is None:
-            raise RdmaError(
-                self.code,
-                "%s%s: %s is not a prefix of the form <address>/<length>."
-                % (self.subject and self.subject + ": ", where, quoted(text)),
-                hint=self.hint,
-                where=where,
-                value=text,
-            )
+            raise self.reader.wrong(where, "a prefix of the form <address>/<length>", text)
         self.found.append(KnownNetwork(kind, prefix.masked(), (flat(source),), tuple(map(flat, used_by))))
 
 
@@ -190,19 +177,10 @@ def from_options(given: Mapping[str, Any]) -> NetworkDocument:
 
     :raises RdmaError: ``network_malformed``.
     """
-    collection = Collection("network_malformed", "Write each network as 10.244.0.0/16.")
+    collection = Collection(_GIVEN)
     for option, kind in OPTIONS.items():
-        texts = given.get(option)
-        if texts is not None and not isinstance(texts, (list, tuple)):
-            raise RdmaError(
-                "network_malformed",
-                "%s: %s is not a list of prefixes." % (option, quoted(texts)),
-                hint="Write a list also of one network: [10.244.0.0/16].",
-                where=option,
-                value=texts,
-            )
-        for text in texts or ():
-            collection.add(kind, text, option, "option %s" % option)
+        for number, text in enumerate(_GIVEN.entries(given.get(option), option)):
+            collection.add(kind, text, "%s[%d]" % (option, number), "option %s" % option)
     return NetworkDocument(merged(collection.found))
 
 
@@ -227,7 +205,7 @@ def parse(document: Any) -> NetworkDocument:
             hint="Update the collection, or make the document again with this release.",
             found=version,
         )
-    collection = Collection("networks_malformed", _HINT, _READER.subject)
+    collection = Collection(_READER)
     for name, width in (("networks", 4), ("ipv6_networks", 6)):
         for number, entry in enumerate(_READER.entries(members.get(name), name)):
             _read(collection, entry, "%s[%d]" % (name, number), width)

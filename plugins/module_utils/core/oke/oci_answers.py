@@ -115,7 +115,7 @@ def to_document(answers: Answers) -> NetworkDocument:
 
     :raises RdmaError: ``oci_answer_malformed``.
     """
-    collection = Collection(_READER.code, _HINT, _READER.subject)
+    collection = Collection(_READER)
     cluster = _READER.members(answers.cluster, "cluster")
     _cluster_networks(collection, cluster)
     vcn = named(_READER.members(answers.vcn, "vcn"), "vcn")

@@ -24,14 +24,16 @@ from .child_range import capacity, length_for, validate
 from .constants import MAX_NICS
 from .fleet import FleetNode, FleetPlan, plan_fleet
 from .imds import parse_vnic_subnets
+from .networks import NetworkDocument
 
 
 @dataclass(frozen=True)
 class LabelledNetwork:
-    """A network that the user names: a pod, service, VCN or peer network."""
+    """A network in use: a pod, service, VCN or peer network. ``sources`` say where it is known from."""
 
     label: str
     network: Prefix
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,11 @@ def parse_networks(given: Mapping[str, Iterable[str]]) -> list[LabelledNetwork]:
     :raises RdmaError: ``network_malformed``
     """
     return [_labelled(label, text) for label, texts in given.items() for text in _listed(label, texts)]
+
+
+def of_document(document: NetworkDocument) -> list[LabelledNetwork]:
+    """The networks of a document; IPv6 networks overlap no child range (F27)."""
+    return [LabelledNetwork(entry.label, entry.network, entry.sources) for entry in document.of_version(4)]
 
 
 def _listed(label: str, texts: Any) -> Iterable[str]:
@@ -302,6 +309,7 @@ def _check_networks(wanted: Prefix, networks: list[LabelledNetwork], problems: _
                     hint="Choose a child range beside it.",
                     label=entry.label,
                     network=str(entry.network),
+                    sources=list(entry.sources),
                     child_range=str(wanted),
                 )
             )

@@ -28,8 +28,10 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cloud.oci_network import 
 )
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.networks import NetworkDocument
-from ansible_collections.rdma.k8s.tests.support import fake_oci, oci_samples as samples
+from ansible_collections.rdma.k8s.plugins.modules import child_range_check, oke_network_info
+from ansible_collections.rdma.k8s.tests.support import fake_oci, module_run, oci_samples as samples
 from ansible_collections.rdma.k8s.tests.support.fake_oci import FakeOci
+from ansible_collections.rdma.k8s.tests.support.module_run import failure, good
 
 GET_CLUSTER = "%s/clusters/%s" % (samples.ENGINE, samples.CLUSTER)
 GET_VCN = "%s/vcns/%s" % (samples.NETWORK, samples.VCN)
@@ -518,3 +520,75 @@ def test_a_surprise_is_not_swallowed(cloud: FakeOci, login: Login, monkeypatch: 
     monkeypatch.setattr(oci_network.oci_answers, "place_of", lambda _cluster: None)
     with pytest.raises(RuntimeError, match="ended without an outcome"):
         read(cloud, login)
+
+
+# The module
+
+
+def options(cloud: FakeOci, login: Login, **more: Any) -> dict[str, Any]:
+    return {
+        "cluster_id": samples.CLUSTER,
+        "config_file": login.config_file,
+        "container_engine_endpoint": cloud.url,
+        "network_endpoint": cloud.url,
+        "timeout": 5,
+        "time_limit": 30,
+        **more,
+    }
+
+
+def test_the_module_feeds_the_check(cloud: FakeOci, login: Login) -> None:
+    """F45-F50: each conflict names the network and who told it, the driver's blind spots included."""
+    result = good(oke_network_info, **options(cloud, login, peer_cidrs=["10.209.0.0/16", "10.244.0.0/16"]))
+    assert result["complete"] is True
+    assert result["networks"]["cluster"]["id"] == samples.CLUSTER
+    assert result["peer_cidrs"] == [
+        "10.20.0.0/16",
+        "10.209.0.0/16",
+        "10.244.0.0/16",
+        *EVERYTHING["peer_cidrs"][1:],
+    ]
+    node = {"name": "n1", "address": "10.140.77.19", "subnet": "10.140.64.0/19"}
+    networks = result["networks"]
+    check = good(child_range_check, child_range="10.208.0.0/12", nodes=[node], networks=networks)
+    assert [entry["message"] for entry in check["problems"]] == [
+        "peered network (option peer_cidrs): 10.209.0.0/16 overlaps the child range 10.208.0.0/12."
+    ]
+    check = good(child_range_check, child_range="10.128.0.0/12", nodes=[node], networks=networks)
+    told = [entry["message"] for entry in check["problems"] if entry["code"] == "network_conflict"]
+    assert told == [
+        "%s overlaps the child range 10.128.0.0/12." % text
+        for text in (
+            "pod network (subnet pods of VCN prod-vcn; used by pods of node pool gpu): 10.140.128.0/18",
+            "VCN network (VCN prod-vcn): 10.140.0.0/16",
+            "subnet (subnet api of VCN prod-vcn; used by API endpoint): 10.140.0.0/28",
+            "subnet (subnet lb of VCN prod-vcn; used by load balancers): 10.140.1.0/24",
+            "subnet (subnet gpu of VCN prod-vcn; used by nodes of node pool gpu): 10.140.64.0/19",
+            "subnet (subnet pods of VCN prod-vcn; used by pods of node pool gpu): 10.140.128.0/18",
+        )
+    ]
+
+
+def test_the_module_says_what_it_could_not_read(cloud: FakeOci, login: Login) -> None:
+    del cloud.resources[PEERINGS]
+    result = good(oke_network_info, **options(cloud, login))
+    assert result["complete"] is False
+    assert {entry["code"] for entry in result["networks"]["unread"]} == {"oci_not_found"}
+
+
+def test_the_module_fails_with_one_sentence(cloud: FakeOci, login: Login) -> None:
+    cloud.keys = {}
+    result = failure(oke_network_info, **options(cloud, login, pass_phrase="open sesame"))
+    assert (result["code"], result["details"]["status"]) == ("oci_not_authenticated", 401)
+    assert "\n" not in result["msg"]
+    assert "sesame" not in str(result)
+
+
+def test_the_module_never_shows_a_pass_phrase(cloud: FakeOci, tmp_path: Path, key: rsa.RSAPrivateKey) -> None:
+    path = str(fake_oci.write_config(tmp_path, key, pass_phrase="open sesame"))
+    login = Login(config_file=path)
+    result = module_run.run(oke_network_info, **options(cloud, login, pass_phrase="open sesame"))
+    assert result["complete"] is True
+    assert "sesame" not in json.dumps(result)
+    (described,) = [entry for name, entry in oke_network_info.OPTIONS.items() if name == "pass_phrase"]
+    assert described["no_log"] is True

@@ -81,7 +81,7 @@ def test_the_parser_is_strict(text: Any) -> None:
     """F29: what the driver does not take is refused, and the option is named."""
     error = refusal(networks.from_options, {"service_cidrs": [text]})
     assert error.code == "network_malformed"
-    assert error.message.startswith("service_cidrs: ")
+    assert error.message.startswith("The networks: service_cidrs[0] must be a prefix of the form")
 
 
 @pytest.mark.parametrize("value", ["10.0.0.0/8", {"a": 1}, 4, True])
@@ -132,7 +132,7 @@ def test_conflicts_name_the_network_and_its_source() -> None:
         ({"networks": [{"kind": "pod", "sources": [1]}]}, "networks[0].sources[0] must be a text, found 1"),
         (
             {"networks": [{"kind": "pod", "sources": ["a"], "network": "10.0.0.0"}]},
-            "networks[0].network: '10.0.0.0' is not a prefix",
+            "networks[0].network must be a prefix of the form <address>/<length>, found '10.0.0.0'",
         ),
         (
             {"networks": [{"kind": "pod", "sources": ["a"], "network": "fd00::/8"}]},

@@ -184,11 +184,17 @@ def test_a_bare_cluster_is_enough() -> None:
         ),
         (
             {"cluster": samples.cluster(options={"kubernetesNetworkConfig": {"podsCidr": "10.0.0.0/8,"}})},
-            "cluster.options.kubernetesNetworkConfig.podsCidr: '' is not a prefix",
+            "cluster.options.kubernetesNetworkConfig.podsCidr must be a prefix of the form <address>/<length>",
         ),
-        ({"vcn": samples.vcn(cidrBlocks=["10.0.0.0/08"])}, "vcn.cidrBlocks: '10.0.0.0/08' is not a prefix"),
+        (
+            {"vcn": samples.vcn(cidrBlocks=["10.0.0.0/08"])},
+            "vcn.cidrBlocks must be a prefix of the form <address>/<length>, found '10.0.0.0/08'",
+        ),
         ({"vcn": samples.vcn(cidrBlocks=[None, 5])}, "vcn.cidrBlocks[1] must be a text, found 5"),
-        ({"subnets": [samples.subnet("gpu", "x")]}, "subnets[0].cidrBlock: 'x' is not a prefix"),
+        (
+            {"subnets": [samples.subnet("gpu", "x")]},
+            "subnets[0].cidrBlock must be a prefix of the form <address>/<length>, found 'x'",
+        ),
         ({"subnets": ["x"]}, "subnets[0] must be an object, found 'x'"),
         ({"node_pools": [[]]}, "nodePools[0] must be an object, found a list"),
         (
@@ -201,7 +207,7 @@ def test_a_bare_cluster_is_enough() -> None:
         ),
         (
             {"drg_routes": [DrgRoutes(samples.attachment(), [samples.drg_rule("10.0.0.0")])]},
-            "drgRouteRules[0].destination: '10.0.0.0' is not a prefix",
+            "drgRouteRules[0].destination must be a prefix of the form <address>/<length>, found '10.0.0.0'",
         ),
     ],
 )
