@@ -83,12 +83,12 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
             **found,
         )
     if code == 403:
-        return _forbidden(call, said, found)
+        return _not_allowed(call, said, found)
     if code == 404:
         hint = "Check the name, and that the cluster serves this API."
         return RdmaError("kube_not_found", "%s: not found. %s" % (call, _sentence(said)), hint=hint, **found)
     if code == 409:
-        return _conflict(call, said, causes, found)
+        return _conflicting(call, said, causes, found)
     if code == 410:
         return RdmaError("kube_expired", say, hint="Read again from the beginning.", retryable=True, **found)
     if code in (400, 422) or (code == 500 and _UNTYPED in said):
@@ -182,7 +182,7 @@ def senseless(call: Call, found: str) -> RdmaError:
     )
 
 
-def _forbidden(call: Call, said: str, found: dict[str, Any]) -> RdmaError:
+def _not_allowed(call: Call, said: str, found: dict[str, Any]) -> RdmaError:
     if "system:anonymous" in said:
         hint = "No credentials were sent. Check the user of the context in the kubeconfig."
     elif "denied the request" in said or "ValidatingAdmissionPolicy" in said:  # not RBAC: admission said no
@@ -200,7 +200,7 @@ def _forbidden(call: Call, said: str, found: dict[str, Any]) -> RdmaError:
     )
 
 
-def _conflict(call: Call, said: str, causes: list[dict[str, Any]], found: dict[str, Any]) -> RdmaError:
+def _conflicting(call: Call, said: str, causes: list[dict[str, Any]], found: dict[str, Any]) -> RdmaError:
     fields = ["%s: %s" % (cause.get("field"), cause.get("message")) for cause in causes]
     owned = any(cause.get("reason") == "FieldManagerConflict" for cause in causes)
     return RdmaError(
