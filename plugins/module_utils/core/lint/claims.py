@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Optional
 
 from ..finding import ERROR, INFO
 from ..kube import objects
@@ -113,10 +114,11 @@ def _provider(context: Context) -> str:
 
 
 def _class_selectors(context: Context) -> dict[str, tuple[str, ...]]:
-    """The selectors of the device classes among the documents."""
-    found = {}
-    for document in context.documents:
-        if objects.kind(document.content) == "DeviceClass":
+    """The selectors of the device classes among the documents, read once for all claims."""
+    found: Optional[dict[str, tuple[str, ...]]] = context.memo.get("class selectors")
+    if found is None:
+        found = context.memo["class selectors"] = {}
+        for document in context.of_kind("DeviceClass"):
             (request,) = claim_views.requests(document.content, "DeviceClass")
             found[objects.name(document.content)] = request.selectors
     return found

@@ -105,12 +105,12 @@ def _count(pod: Pod, nics: int, shape: str) -> Iterator[Verdict]:
 def alignment(document: Document, context: Context) -> Iterator[Verdict]:
     """Data between a GPU and a NIC of another PCIe root goes through the processors (F101)."""
     claim = claim_of(document, context)
-    nics, gpus, unclear = [], [], []
-    for request in claim.requests:
-        driver = driver_of(request, claim, context)
-        (nics if driver == DRANET else gpus if driver.startswith("gpu.") else unclear).append(request)
+    drivers = [(request, driver_of(request, claim, context)) for request in claim.requests]
+    nics = [request for request, driver in drivers if driver == DRANET]
+    gpus = [request for request, driver in drivers if driver.startswith("gpu.")]
+    unclear = [request for request, driver in drivers if not driver]
     if not nics or not gpus:
-        if len(claim.requests) > 1 and any(not driver_of(request, claim, context) for request in unclear):
+        if unclear and len(drivers) > 1:
             yield unknown(
                 unclear[0].path,
                 "Which driver serves %s could not be told." % (unclear[0].name or "a request"),
