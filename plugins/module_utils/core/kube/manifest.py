@@ -20,6 +20,9 @@ from ..net import quoted
 
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
+_DOUBTFUL = re.compile(r"[-+.]?[0-9.].*|[yYnN=]")
+"""Texts that PyYAML writes plain and that kubectl, which has another reader, may take for a number or a truth."""
+
 
 def text(documents: Iterable[Mapping[str, Any]], comment: Iterable[str] = ()) -> str:
     """The documents as YAML, with a comment at the top.
@@ -57,7 +60,8 @@ def text(documents: Iterable[Mapping[str, Any]], comment: Iterable[str] = ()) ->
 
 
 def _represent_text(dumper: Any, value: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+    style = "|" if "\n" in value else "'" if _DOUBTFUL.fullmatch(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 def require_name(value: Any, what: str, label: bool = False) -> str:
