@@ -54,6 +54,23 @@ def claim_of(document: Document, context: Context) -> Claim:
 
 def driver_of(request: Request, claim: Claim, context: Context) -> str:
     """The driver that serves a request; empty: neither its class nor its selectors tell."""
+    known: dict[Any, str] = context.memo.setdefault("drivers", {})
+    key = (request.device_class, request.expressions)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _driver(request, context)
+    if found:
+        return found
+    drivers = {config.driver for config in claim.configs if request.name in config.requests}
+    if len(drivers) == 1:
+        return drivers.pop()
+    # The usual name of a class is that of its driver.
+    unseen = "." in request.device_class and context.device_class(request.device_class) is None
+    return request.device_class if unseen else ""
+
+
+def _driver(request: Request, context: Context) -> str:
+    """The driver that the selectors of a request and of its class name."""
     expressions = request.expressions
     document = context.device_class(request.device_class)
     if document is not None:
@@ -62,13 +79,8 @@ def driver_of(request: Request, claim: Claim, context: Context) -> str:
         named = claims.driver(expression)
         if named:
             return named
-    if any(name.startswith(DRANET + "/") for name in claims.attributes(expressions)):
-        return DRANET
-    drivers = {config.driver for config in claim.configs if request.name in config.requests}
-    if len(drivers) == 1:
-        return drivers.pop()
-    # The usual name of a class is that of its driver.
-    return request.device_class if document is None and "." in request.device_class else ""
+    ours = any(name.startswith(DRANET + "/") for name in claims.attributes(expressions))
+    return DRANET if ours else ""
 
 
 def form_of(device: Device) -> str:

@@ -148,6 +148,17 @@ class Context:
             of_kind.setdefault(objects.name(document.content), []).append(document)
         return found
 
+    @cached_property
+    def _exact(self) -> dict[tuple[str, str, str], Document]:
+        """Documents by kind, name and namespace, the first of each."""
+        found: dict[tuple[str, str, str], Document] = {}
+        for document in self.documents:
+            content = document.content
+            found.setdefault(
+                (objects.kind(content), objects.name(content), objects.namespace(content)), document
+            )
+        return found
+
     def of_kind(self, kind: str) -> list[Document]:
         """All documents of a kind."""
         return [document for named in self._by_kind.get(kind, {}).values() for document in named]
@@ -165,17 +176,12 @@ class Context:
         Without ``namespace`` the kind has none. A manifest that names no namespace goes where the user applies it,
         so an empty namespace, here or there, fits any; the exact one is preferred.
         """
-        candidates = self._by_kind.get(kind, {}).get(name, [])
-        if namespace is None:
-            return candidates[0] if candidates else None
-        near = None
-        for document in candidates:
-            there = objects.namespace(document.content)
-            if there == namespace:
-                return document
-            if near is None and not (there and namespace):
-                near = document
-        return near
+        if namespace is not None:
+            exact = self._exact.get((kind, name, namespace)) or self._exact.get((kind, name, ""))
+            if exact is not None or namespace:
+                return exact
+        candidates = self._by_kind.get(kind, {}).get(name)
+        return candidates[0] if candidates else None
 
     def claim_template(self, namespace: str, name: str) -> Optional[Document]:
         return self.find("ResourceClaimTemplate", name, namespace)

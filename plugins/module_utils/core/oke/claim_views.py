@@ -101,26 +101,30 @@ def views(
     :param class_selectors: selectors of the device classes that are known; they count like those of a request.
     """
     path = DEVICES[kind]
+    entries = [
+        (position, entry)
+        for position, entry in enumerate(_list(conditions.at(content, path), "config"))
+        if conditions.at(entry, ("opaque", "driver")) == DRIVER
+    ]
+    if not entries:
+        return []
     known = class_selectors or {}
     texts = [
         (request, request.selectors + known.get(request.device_class, ()))
         for request in requests(content, kind)
     ]
     found = []
-    for position, entry in enumerate(_list(conditions.at(content, path), "config")):
-        if conditions.at(entry, ("opaque", "driver")) == DRIVER:
-            names = _list(entry, "requests")
-            chosen = [
-                text for request, selectors in texts if request.is_meant_by(names) for text in selectors
-            ]
-            found.append(
-                View(
-                    (*path, "config", position, "opaque", "parameters"),
-                    conditions.at(entry, ("opaque", "parameters")),
-                    _any_matches(SELECTS_RDMA_NIC, chosen),
-                    _any_matches(SELECTS_RDMA_ONLY, chosen),
-                )
+    for position, entry in entries:
+        names = _list(entry, "requests")
+        chosen = [text for request, selectors in texts if request.is_meant_by(names) for text in selectors]
+        found.append(
+            View(
+                (*path, "config", position, "opaque", "parameters"),
+                conditions.at(entry, ("opaque", "parameters")),
+                _any_matches(SELECTS_RDMA_NIC, chosen),
+                _any_matches(SELECTS_RDMA_ONLY, chosen),
             )
+        )
     return found
 
 
