@@ -119,7 +119,7 @@ def _of_scripts(container: Container, pod: Pod) -> Iterator[Setting]:
     }
     for position, volume in objects.entries(pod.spec.get("volumes")):
         name = objects.text(objects.mapping(volume, "configMap").get("name"))
-        if name and volume.get("name") in mounted:
+        if name and objects.text(volume.get("name")) in mounted:
             document = pod.context.config_map(pod.namespace, name)
             data = objects.mapping(document.content, "data") if document is not None else {}
             for key, text in data.items():

@@ -358,6 +358,6 @@ def _host_paths(pod: Pod) -> Iterator[Verdict]:
     }
     for container in pod.containers if shared else ():
         for position, mount in objects.entries(container.spec.get("volumeMounts")):
-            if mount.get("name") in shared:
+            if objects.text(mount.get("name")) in shared:
                 message = "A mount gives container %s the files, and no right to use them." % container.name
                 yield warning("hostpath-infiniband", (*container.path, "volumeMounts", position), message)
