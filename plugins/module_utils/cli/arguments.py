@@ -169,6 +169,7 @@ def _plan(command: argparse.ArgumentParser) -> None:
         "  rdma-k8s plan recorded/ --range 10.192.0.0/14\n"
         "  rdma-k8s plan --nodes nodes.txt --subnet 10.140.64.0/19 --format csv > plan.csv\n"
         "  rdma-k8s plan --subnet 10.140.64.0/19 --range 10.208.0.0/15      does it fit?\n"
+        "  rdma-k8s plan recorded/ --networks networks.json                 beside the cluster's networks?\n"
     )
     command.add_argument("source", metavar="SNAPSHOTS", nargs="?", help=_SOURCE)
     command.add_argument("--nodes", metavar="FILE", help="a list of nodes in place of snapshots")
@@ -179,6 +180,11 @@ def _plan(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--nics", metavar="N", help="RDMA NICs of each node, 1 to 16 (default: as on the node, else 16)"
+    )
+    command.add_argument(
+        "--networks",
+        metavar="FILE",
+        help="networks around the cluster, as oke_network_info returned them (JSON)",
     )
     _policy(command)
     command.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")

@@ -17,13 +17,15 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Optional
 
+from ..core import json_text
 from ..core.errors import RdmaError
 from ..core.finding import EXIT_FAIL, EXIT_GOOD
 from ..core.net import Prefix, parse_prefix
 from ..core.oke.child_range import validate
 from ..core.oke.constants import DEFAULT_CHILD_RANGE, DEFAULT_OCA_NETWORK, MAX_NICS, RULE_PRIORITY, TABLE_BASE
 from ..core.oke.fleet import FleetNode
-from ..core.oke.range_check import LabelledNetwork, RangeReport, check_fleet
+from ..core.oke.networks import NetworkDocument, parse
+from ..core.oke.range_check import LabelledNetwork, RangeReport, check_fleet, of_document
 from ..core.report.wording import count, flat, fold
 from .terminal import Terminal
 
@@ -59,11 +61,16 @@ class Wanted:
     in_use: list[LabelledNetwork] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     subnet_only: bool = False
+    not_known: list[str] = field(default_factory=list)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0, with ``--exit-code`` 4 when there is a conflict or a NIC gets no child."""
     wanted = _wanted(arguments)
+    if arguments.networks is not None:
+        document = _document(arguments.networks)
+        wanted.in_use += of_document(document)
+        wanted.not_known += [entry.message for entry in document.unread]
     reports = [(net, check_fleet(wanted.child_range, net.nodes, wanted.in_use)) for net in wanted.networks]
     clean = not wanted.left_out and not any(report.problems for _net, report in reports)
     if arguments.format == "json":
@@ -100,22 +107,24 @@ def _wanted(arguments: Namespace) -> Wanted:
         )
     child_range: Any = DEFAULT_CHILD_RANGE if arguments.range is None else arguments.range
     in_use: list[LabelledNetwork] = []
+    not_known: list[str] = []
     if arguments.policy is not None or arguments.set:
         from . import plan_fleet  # noqa: PLC0415 (a list alone needs no policy)
 
         policy = plan_fleet.policy_of(arguments)
         child_range = policy.child_range if arguments.range is None else arguments.range
         in_use = plan_fleet.in_use(policy)
+        not_known = [entry.message for entry in policy.around.unread]
     indexes = range(nics or MAX_NICS)
     oca_text = str(oca_network or DEFAULT_OCA_NETWORK)
     valid = validate(child_range)
     if arguments.nodes is None and subnet is not None:
         first = str(subnet.masked()).split("/", maxsplit=1)[0]
         pseudo = FleetNode("(any)", first, str(subnet), indexes, oca_text)
-        return Wanted(valid, [Network("", [pseudo])], in_use, subnet_only=True)
+        return Wanted(valid, [Network("", [pseudo])], in_use, subnet_only=True, not_known=not_known)
     lines = _lines(arguments.nodes)
     nodes = list(_listed(lines, arguments.nodes, subnet, indexes, oca_text))
-    return Wanted(valid, [Network("", nodes)], in_use)
+    return Wanted(valid, [Network("", nodes)], in_use, not_known=not_known)
 
 
 def _from_snapshots(
@@ -136,7 +145,23 @@ def _from_snapshots(
         Network(name, [replace(node, **changes) for node in nodes] if changes else nodes, names)
         for name, nodes, names in groups
     ]
-    return Wanted(valid, networks, plan_fleet.in_use(policy), left_out)
+    not_known = [entry.message for entry in policy.around.unread]
+    return Wanted(valid, networks, plan_fleet.in_use(policy), left_out, not_known=not_known)
+
+
+def _document(path: str) -> NetworkDocument:
+    """The networks of a file, as ``oke_network_info`` returned them."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            held = json_text.loads(stream.read())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not JSON (%s)" % error
+        raise RdmaError(
+            "networks_unreadable",
+            "The document of networks %s cannot be read: %s." % (path, reason),
+            hint="Write the 'networks' that rdma.k8s.oke_network_info returned into it, as JSON.",
+        ) from error
+    return parse(held)
 
 
 def _nic_count(text: Optional[str]) -> Optional[int]:
@@ -314,6 +339,7 @@ def _json(wanted: Wanted, reports: Reports, rows: bool) -> Iterator[str]:
         "schema_version": 1,
         "child_range": str(wanted.child_range),
         "networks": [_report_json(wanted, net, report) for net, report in reports],
+        "not_known": list(dict.fromkeys(wanted.not_known)),
         "left_out": [
             {"node": entry.node, "nic": entry.nic or None, "reason": entry.reason}
             for entry in wanted.left_out
@@ -367,6 +393,8 @@ def _warn(wanted: Wanted, reports: Reports) -> None:
     for _net, report in reports:
         for problem in report.problems:
             sys.stderr.write("rdma-k8s: %s\n" % flat(problem.message))
+    for sentence in dict.fromkeys(wanted.not_known):
+        sys.stderr.write("rdma-k8s: not known: %s\n" % flat(sentence))
     for entry in wanted.left_out:
         sys.stderr.write(
             "rdma-k8s: %s: %s\n" % (flat(("%s %s" % (entry.node, entry.nic)).strip()), flat(entry.reason))
@@ -380,6 +408,9 @@ def _summary(terminal: Terminal, wanted: Wanted, reports: Reports) -> None:
         _network_summary(terminal, wanted, net, report)
     if not reports:
         terminal.lines("No node gets an IPv4 child.")
+    for sentence in dict.fromkeys(wanted.not_known):
+        terminal.lines("")
+        terminal.paragraph(sentence, indent=" " * 10, first=_label("UNKNOWN"), colour="unknown")
     reasons: dict[tuple[str, str], list[str]] = {}
     for entry in wanted.left_out:
         reasons.setdefault((entry.nic, entry.reason), []).append(flat(entry.node))

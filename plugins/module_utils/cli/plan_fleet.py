@@ -12,7 +12,7 @@ from ..core.checks.context import Node
 from ..core.checks.policy import Policy
 from ..core.errors import RdmaError
 from ..core.oke.fleet import FleetNode
-from ..core.oke.range_check import LabelledNetwork
+from ..core.oke.range_check import LabelledNetwork, of_document
 from . import sources
 from .places import fleet_of
 from .plan import LeftOut
@@ -32,12 +32,13 @@ def policy_of(arguments: Namespace) -> Policy:
 
 
 def in_use(policy: Policy) -> list[LabelledNetwork]:
-    """The networks that the policy names."""
-    return [
+    """The networks that the policy names, in its settings and in its document."""
+    named = [
         LabelledNetwork(LABELS.get(kind, kind), network.masked())
         for kind, networks in policy.networks.items()
         for network in networks
     ]
+    return named + of_document(policy.around)
 
 
 def groups(arguments: Namespace) -> tuple[Policy, list[Group], list[LeftOut]]:

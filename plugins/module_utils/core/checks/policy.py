@@ -15,7 +15,8 @@ from .. import codec
 from ..errors import RdmaError
 from ..finding import ERROR, SEVERITIES, Waiver
 from ..net import Prefix, parse_prefix
-from ..oke import shapes
+from ..oke import networks, shapes
+from ..oke.networks import NetworkDocument
 from ..roce_qos import Wish, wish
 
 TARGETS = ("oke_dranet",)
@@ -74,6 +75,7 @@ class Policy:
     pod_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
     service_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
     peer_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
+    cluster_networks: Any = codec.anything()
     shapes: Any = codec.anything()
     checks: tuple[CustomCheck, ...] = codec.items(CustomCheck)
     waivers: tuple[WaiverRule, ...] = codec.items(WaiverRule)
@@ -135,6 +137,7 @@ class Policy:
                     )
         _qos(self)
         self.shape_table  # noqa: B018 (a wrong shape entry is refused here, not in the middle of a run)
+        self.around  # noqa: B018 (likewise a wrong document of networks)
 
     @cached_property
     def shape_table(self) -> Any:
@@ -147,6 +150,11 @@ class Policy:
         if self.rdma_priority is None or self.cnp_priority is None:
             return None
         return wish(self.rdma_priority, self.cnp_priority, self.rdma_dscp, self.cnp_dscp)[0]
+
+    @cached_property
+    def around(self) -> NetworkDocument:
+        """The document of networks around the cluster; an empty one when none was given."""
+        return NetworkDocument() if self.cluster_networks is None else networks.parse(self.cluster_networks)
 
     @cached_property
     def networks(self) -> dict[str, tuple[Prefix, ...]]:

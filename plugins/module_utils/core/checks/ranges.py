@@ -17,6 +17,7 @@ from ..net import Prefix, find_prefix
 from ..oke import child_range as rules, conflicts, imds
 from ..oke.addressing import Vnic
 from ..oke.constants import DEFAULT_CHILD_RANGE, MAX_NICS
+from ..oke.networks import OPTIONS
 from ..snapshot import Route
 from .context import Fleet, Node, most_common
 from .registry import (
@@ -178,8 +179,13 @@ def indexes(node: Node) -> Outcome:
     return rolled_up(details, "%d NICs with an index below 16.", NO_NIC)
 
 
-def _overlap(node: Node, networks: Iterable[tuple[str, Prefix]], good: str, none: str) -> Outcome:
-    """One detail per network of the list: bad when it overlaps the node's child range."""
+def _overlap(
+    node: Node, networks: Iterable[tuple[str, Prefix]], good: str, none: str, unread: Iterable[str] = ()
+) -> Outcome:
+    """One detail per network of the list: bad when it overlaps the node's child range.
+
+    :param unread: why further networks are not known; each leaves the answer open.
+    """
     found = node.child_range
     if found is None:
         return skipped("The range is not valid; see RDMA-RANGE-001 and RDMA-RANGE-002.")
@@ -189,6 +195,7 @@ def _overlap(node: Node, networks: Iterable[tuple[str, Prefix]], good: str, none
         else ok(label)
         for label, network in networks
     ]
+    details += [unclear("networks", reason) for reason in unread]
     return rolled_up(details, good, none, "no overlap with %s" % found)
 
 
@@ -212,16 +219,20 @@ def against_oca(node: Node) -> Outcome:
     "The child range overlaps no VCN, subnet or peered network",
     CRITICAL,
     "Choose another range, or give the networks in the settings 'vcn_cidrs' and 'peer_cidrs' as they really are.",
-    evidence=("setting vcn_cidrs", "setting peer_cidrs", "imds:/vnics/"),
+    evidence=("setting vcn_cidrs", "setting peer_cidrs", "setting cluster_networks", "imds:/vnics/"),
 )
 @_ipv4_only
 def against_vcn(node: Node) -> Outcome:
     """F45, F46: the node sees the subnets of its own VNICs; whole VCNs and peers come from the settings."""
-    networks = vcn_networks(node)
+    around = node.policy.around
     outcome = _overlap(
-        node, networks, "%d networks are apart from it.", NOT_GIVEN % ("VCN CIDR", "vcn_cidrs")
+        node,
+        vcn_networks(node),
+        "%d networks are apart from it.",
+        NOT_GIVEN % ("VCN CIDR", "vcn_cidrs"),
+        [entry.message for entry in around.unread],
     )
-    if outcome.status == "pass" and node.policy.vcn_cidrs is None:
+    if outcome.status == "pass" and node.policy.vcn_cidrs is None and not around.of_kind("vcn"):
         return skipped("The VNIC subnets are apart from it. " + NOT_GIVEN % ("VCN CIDR", "vcn_cidrs"))
     return outcome
 
@@ -229,6 +240,7 @@ def against_vcn(node: Node) -> Outcome:
 def vcn_networks(node: Node) -> list[tuple[str, Prefix]]:
     """VCNs and peers as given, and the subnets of the node's VNICs, each with its label."""
     networks = labelled(node, "vcn_cidrs", "VCN") + labelled(node, "peer_cidrs", "peer")
+    networks += labelled(node, "subnet_cidrs", "subnet")
     documents = node.snapshot.imds
     if documents is not None and documents.vnics is not None:
         with contextlib.suppress(RdmaError):  # RDMA-IMDS-003 tells it
@@ -237,8 +249,13 @@ def vcn_networks(node: Node) -> list[tuple[str, Prefix]]:
 
 
 def labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
-    """The networks of a setting, each with its label."""
-    return [("%s %s" % (label, network), network) for network in node.policy.networks.get(kind, ())]
+    """The networks of a setting, and those of the document of this kind with their sources, each with its label."""
+    policy = node.policy
+    given = [("%s %s" % (label, network), network) for network in policy.networks.get(kind, ())]
+    return given + [
+        ("%s %s (%s)" % (label, entry.network, ", ".join(entry.sources)), entry.network)
+        for entry in policy.around.of_kind(OPTIONS[kind])
+    ]
 
 
 @node_check(
@@ -246,7 +263,7 @@ def labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
     "The child range overlaps no pod CIDR",
     CRITICAL,
     "Choose another range: the driver cannot see the whole pod CIDR and would not refuse it.",
-    evidence=("setting pod_cidrs",),
+    evidence=("setting pod_cidrs", "setting cluster_networks"),
 )
 @_ipv4_only
 def against_pods(node: Node) -> Outcome:
@@ -264,7 +281,7 @@ def against_pods(node: Node) -> Outcome:
     "The child range overlaps no service CIDR",
     CRITICAL,
     "Choose another range: the driver checks one service address only.",
-    evidence=("setting service_cidrs",),
+    evidence=("setting service_cidrs", "setting cluster_networks"),
 )
 @_ipv4_only
 def against_services(node: Node) -> Outcome:

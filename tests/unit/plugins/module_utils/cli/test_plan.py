@@ -324,3 +324,80 @@ def test_a_list_needs_neither_checks_nor_yaml(command, tmp_path):
         [words[0], "-c", code], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, check=True
     )
     assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+def networks_file(**changes: object) -> str:
+    """A document of networks, as ``oke_network_info`` returns it."""
+    document = {
+        "document": "rdma.k8s/networks",
+        "schema_version": 1,
+        "networks": [
+            {
+                "kind": "pod",
+                "network": "10.208.0.0/16",
+                "sources": ["podsCidr of cluster prod"],
+                "used_by": [],
+            },
+            {"kind": "vcn", "network": "10.140.0.0/16", "sources": ["VCN prod-vcn"], "used_by": []},
+        ],
+        "ipv6_networks": [],
+        "unread": [],
+        **changes,
+    }
+    Path("networks.json").write_text(json.dumps(document))
+    return "networks.json"
+
+
+UNREAD = [{"code": "oci_not_found", "message": "The peers of prod may not be read."}]
+
+
+@pytest.mark.parametrize("source", [["--nodes"], ["--subnet", "10.140.64.0/19"], ["recorded"]])
+def test_networks_of_a_document(run, recorded, source):
+    """F50: the same verdict as by ``child_range_check``, with the source of each network."""
+    if source == ["--nodes"]:
+        source = ["--nodes", nodes_file(REFERENCE)]
+    options = [*([recorded] if source == ["recorded"] else source), "--networks", networks_file()]
+    result = run("plan", *options, "--summary", "--exit-code")
+    assert result.code == 4
+    told = "pod network (podsCidr of cluster prod): 10.208.0.0/16 overlaps the child range 10.208.0.0/12."
+    assert told in " ".join(result.out.split())
+    document = json.loads(run("plan", *options, "--format", "json").good())
+    found = [entry for entry in document["networks"][0]["problems"] if entry["code"] == "network_conflict"]
+    assert [(entry["message"], entry["details"]["sources"]) for entry in found] == [
+        (told, ["podsCidr of cluster prod"])
+    ]
+    assert document["not_known"] == []
+
+
+def test_a_document_in_the_policy_gives_the_same(run):
+    held = json.loads(Path(networks_file(unread=UNREAD)).read_text())
+    Path("policy.yml").write_text(json.dumps({"cluster_networks": held}))
+    nodes = ["--nodes", nodes_file(REFERENCE), "--format", "json", "--summary"]
+    by_policy = json.loads(run("plan", *nodes, "--policy", "policy.yml").good())
+    assert by_policy == json.loads(run("plan", *nodes, "--networks", "networks.json").good())
+    assert by_policy["not_known"] == ["The peers of prod may not be read."]
+
+
+def test_what_a_document_does_not_know_is_told(run):
+    options = ["--nodes", nodes_file(REFERENCE), "--networks", networks_file(unread=UNREAD, networks=[])]
+    assert "UNKNOWN   The peers of prod may not be read." in run("plan", *options, "--summary").good()
+    result = run("plan", *options, "--format", "csv")
+    assert "rdma-k8s: not known: The peers of prod may not be read." in result.err
+    assert result.code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "networks.json cannot be read: No such file or directory"),
+        (b"{", "networks.json cannot be read: it is not JSON"),
+        (b"\xff\xfe", "networks.json cannot be read: it is not JSON"),
+        (b"[]", "The document of networks: the document must be an object, found a list"),
+    ],
+)
+def test_a_document_that_cannot_be_read(run, content, sentence):
+    if content is not None:
+        Path("networks.json").write_bytes(content)
+    result = run("plan", "--nodes", nodes_file(REFERENCE), "--networks", "networks.json")
+    assert result.code == 2
+    assert sentence in result.err

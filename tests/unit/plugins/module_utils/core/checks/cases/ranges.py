@@ -21,6 +21,14 @@ def range_is(text: str) -> dict[str, Any]:
     return {"child_range": text}
 
 
+def document(*networks: tuple[str, str], unread: str = "") -> dict[str, Any]:
+    """The setting with a document of networks, each a kind and a network."""
+    entries = [{"kind": kind, "network": network, "sources": ["the cloud"]} for kind, network in networks]
+    lost = [{"code": "oci_not_found", "message": unread}] if unread else []
+    head = {"document": "rdma.k8s/networks", "schema_version": 1}
+    return {"cluster_networks": {**head, "networks": entries, "unread": lost}}
+
+
 def inputs(*nodes: NodeSnapshot, **more: str) -> list[NodeInput]:
     return [NodeInput(node.name, node, **(more if node.name == SICK else {})) for node in nodes]
 
@@ -162,6 +170,28 @@ CASES = [
         settings={"vcn_cidrs": None},
     ),
     Case("RDMA-RANGE-007", "pass", "2 networks are apart", "healthy"),
+    Case(
+        "RDMA-RANGE-007",
+        "pass",
+        "2 networks are apart",
+        "the VCN is in the document of networks",
+        settings={"vcn_cidrs": None, **document(("vcn", "10.140.0.0/16"))},
+    ),
+    Case(
+        "RDMA-RANGE-007",
+        "fail",
+        "peer 10.210.0.0/16 (the cloud): 10.210.0.0/16 overlaps 10.208.0.0/12; "
+        "subnet 10.211.0.0/24 (the cloud): 10.211.0.0/24 overlaps 10.208.0.0/12",
+        "a range over a peered network and a subnet of the document",
+        settings=document(("peer", "10.210.0.0/16"), ("subnet", "10.211.0.0/24")),
+    ),
+    Case(
+        "RDMA-RANGE-007",
+        "unknown",
+        "networks: The peers may not be read",
+        "the document does not know the peers",
+        settings=document(unread="The peers may not be read."),
+    ),
     # RDMA-RANGE-008: F50
     Case(
         "RDMA-RANGE-008",
@@ -172,6 +202,13 @@ CASES = [
     ),
     Case("RDMA-RANGE-008", "skip", "setting 'pod_cidrs'", "no pod CIDR", settings={"pod_cidrs": None}),
     Case("RDMA-RANGE-008", "pass", "1 pod CIDRs are apart", "healthy"),
+    Case(
+        "RDMA-RANGE-008",
+        "fail",
+        "pod CIDR 10.209.0.0/18 (the cloud): 10.209.0.0/18 overlaps 10.208.0.0/12",
+        "a range over a pod subnet of the document",
+        settings={"pod_cidrs": None, **document(("pod", "10.209.0.0/18"))},
+    ),
     # RDMA-RANGE-009: F48, F50
     Case(
         "RDMA-RANGE-009",
@@ -188,6 +225,13 @@ CASES = [
         settings={"service_cidrs": None},
     ),
     Case("RDMA-RANGE-009", "pass", "1 service CIDRs are apart", "healthy"),
+    Case(
+        "RDMA-RANGE-009",
+        "fail",
+        "service CIDR 10.208.0.0/16 (the cloud): 10.208.0.0/16 overlaps 10.208.0.0/12",
+        "a range over the service network of the document",
+        settings=document(("service", "10.208.0.0/16")),
+    ),
     # RDMA-RANGE-010: F47, F141
     Case(
         "RDMA-RANGE-010",
