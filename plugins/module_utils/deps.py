@@ -22,7 +22,7 @@ MINIMUM = {
     "jmespath": "1.0.0",
     "PyYAML": "6.0",
     "kubernetes": "31.0.0",
-    "oci": "2.150.0",
+    "oci": "2.189.0",
 }
 
 

@@ -106,7 +106,7 @@ options:
     elements: str
     default: []
 requirements:
-  - oci >= 2.150.0 (the SDK of Oracle Cloud Infrastructure), only with O(cluster_id)
+  - oci >= 2.189.0 (the SDK of Oracle Cloud Infrastructure), only with O(cluster_id)
 notes:
   - Run it where the credentials are, most likely with C(delegate_to=localhost).
   - 'The least policy, for the compartments of the cluster and of its VCN: C(read clusters), C(inspect
