@@ -12,13 +12,15 @@ import pytest
 
 from .pages import DOCS, ROOT, all_pages, page, sources
 
-FACTS = ("reference/facts/oke-dranet.md", "reference/facts/kernel.md", "reference/facts/reports.md")
+FACTS = tuple(
+    "reference/facts/%s.md" % name for name in ("oke-dranet", "kernel", "spiderpool", "ack-lingjun", "reports")
+)
 _ENTRY = re.compile(
     r'^- <a id="([^"]+)"></a>\*\*([A-Z]+-?\d+)\*\* (.*?)(?=^- <a id=|^#|\Z)', re.MULTILINE | re.DOTALL
 )
-_CITED = re.compile(r"(?<![\w./:-])(F\d{1,3}|S\d{1,3}|L\d{1,3}|DEV-\d\d)(?![\w.-]*[\w-]\w*=|\w)")
+_CITED = re.compile(r"(?<![\w./:-])(F\d{1,3}|S\d{1,3}|L\d{1,3}|A(?!4\b|100\b)\d{1,3}|DEV-\d\d)(?![\w.-]*[\w-]\w*=|\w)")
 _MARKED = re.compile(r"noqa[^\n]*|BM\.[\w.-]+|[0-9a-fA-F]{2}:[0-9a-fA-F:]+")
-_RANGE = re.compile(r"\b([FS])(\d{1,3})-([FS])?(\d{1,3})\b")
+_RANGE = re.compile(r"\b([AFS])(\d{1,3})-([AFS])?(\d{1,3})\b")
 
 
 def entries() -> list[tuple[str, str, str]]:
@@ -93,6 +95,8 @@ def test_pages_link_the_facts_that_they_name_as_sources() -> None:
         ("S8 and (F13).", {"S8", "F13"}),
         ("# noqa: F401", set()),
         ("BM.GPU.A100-v2.8 at B8:F3", set()),
+        ("A100 shapes on A4 paper", set()),
+        ("A58-A60", {"A58", "A59", "A60"}),
         ("DEV-04, L3", {"DEV-04", "L3"}),
     ],
 )
