@@ -187,7 +187,7 @@ def _annotations(content: object) -> Iterator[tuple[Path, str, str]]:
     if objects.kind(content) in POD_KINDS:
         for template in templates(content):
             if len(template.path) > 1:
-                holders.append((template.path[:-1], template.metadata))
+                holders.append((template.metadata_path[:-1], template.metadata))
     for path, metadata in holders:
         for key, value in objects.mapping(metadata, "annotations").items():
             if isinstance(key, str) and key.startswith(ANNOTATION):
