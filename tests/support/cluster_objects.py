@@ -1,165 +1,285 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes, slices and pods as the API of a cluster gives them, in any number and as large as real ones."""
+"""Objects of a cluster with what a ClusterSnapshot takes from them, and more that it leaves out. Do not change them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-SUBNET, BLOCK, POSITION = 0x0A8C4000, 8192, 10  # 10.140.64.0/19, the first node at .10
-OCA_NETWORK = 0x0AE00000  # 10.224.0.0/12
-ISLAND_OF, BLOCK_OF, LOCAL_OF = 2000, 500, 50
-"""Nodes of one HPC island, of one network block, of one local block."""
+CREATED = "2026-11-01T00:00:00Z"
 
-
-def text(address: int) -> str:
-    """The text of an IPv4 address."""
-    return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))
-
-
-def name_of(number: int) -> str:
-    """The name of a node."""
-    return f"gpu-{number:05d}"
-
-
-def address_of(number: int) -> str:
-    """The address of a node."""
-    return text(SUBNET + POSITION + number)
-
-
-def parent(number: int, nic: int, length: int = 12) -> str:
-    """Address and length of an RDMA NIC (F13)."""
-    return f"{text(OCA_NETWORK + nic * BLOCK + POSITION + number)}/{length}"
-
-
-def level(number: int, members: int) -> str:
-    """The end of an OCID that all members of a part of the fabric have."""
-    return f"anuwcljr{number // members:052d}"
-
-
-def node(number: int = 0, name: str = "", oci: bool = True) -> dict[str, Any]:
-    """A node as a kubelet registers it, of OKE or of nobody in particular, with little beside what is read."""
-    name = name or name_of(number)
-    shape = {"node.kubernetes.io/instance-type": "BM.GPU.H100.8"} if oci else {}
-    return {
-        "metadata": {
-            "name": name,
-            "uid": f"0b6f2d1e-0000-4c1e-9a57-{number:012x}",
-            "labels": {"kubernetes.io/hostname": name, **shape},
-            "annotations": {},
+NODE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {
+        "name": "n1",
+        "uid": "uid-n1",
+        "creationTimestamp": CREATED,
+        "labels": {
+            "node.kubernetes.io/instance-type": "BM.GPU.H100.8",
+            "feature.node.kubernetes.io/cpu-x": "true",
+            "beta.kubernetes.io/os": "linux",
+            "team": "a",
         },
-        "spec": {"providerID": f"ocid1.instance.oc1.iad.anuwcljt{number:052d}"} if oci else {},
-        "status": {
-            "addresses": [
-                {"type": "InternalIP", "address": address_of(number)},
-                {"type": "Hostname", "address": name},
-            ],
-            "allocatable": {"cpu": "224", "memory": "2113Gi", "nvidia.com/gpu": "8"},
-            "conditions": [
-                {"type": "MemoryPressure", "status": "False"},
-                {"type": "Ready", "status": "True"},
-            ],
+        "annotations": {"rdma-k8s/roll-state": "Done", "other/annotation": "x"},
+    },
+    "spec": {
+        "podCIDR": "10.244.0.0/25",
+        "podCIDRs": ["10.244.0.0/25"],
+        "providerID": "ocid1.instance.oc1.iad.abc",
+        "unschedulable": True,
+        "taints": [
+            {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
+            {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+        ],
+    },
+    "status": {
+        "addresses": [
+            {"type": "InternalIP", "address": "10.140.77.19"},
+            {"type": "Hostname", "address": "n1"},
+        ],
+        "capacity": {
+            "cpu": "224",
+            "memory": "2Ti",
+            "nvidia.com/gpu": "8",
+            "rdma/hca": 1000,
+            "hugepages-1Gi": "0",
+            "hugepages-2Mi": "4Gi",
         },
-    }
+        "allocatable": {"cpu": "220", "nvidia.com/gpu": "8"},
+        "conditions": [
+            {"type": "MemoryPressure", "status": "False", "lastTransitionTime": CREATED},
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-02T00:00:00Z"},
+        ],
+        "nodeInfo": {
+            "architecture": "amd64",
+            "osImage": "Oracle Linux Server 8.10",
+            "kernelVersion": "5.15.0",
+            "containerRuntimeVersion": "cri-o://1.34.0",
+            "kubeletVersion": "v1.34.1",
+            "bootID": "boot-n1",
+        },
+        "images": [{"names": ["x"], "sizeBytes": 1}],
+    },
+}
 
+SLICE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "n1-dra-net", "creationTimestamp": CREATED},
+    "spec": {
+        "driver": "dra.net",
+        "nodeName": "n1",
+        "pool": {"name": "n1", "generation": 3, "resourceSliceCount": 2},
+        "devices": [
+            {
+                "name": "pci-0000-0c-00-0",
+                "attributes": {
+                    "dra.net/ifName": {"string": "rdma0"},
+                    "dra.net/rdma": {"bool": True},
+                    "dra.net/mtu": {"int": 4220},
+                    "resource.kubernetes.io/pcieRoot": {"string": "pci0000:0b"},
+                    "firmware": {"version": "28.43.2566"},
+                    "rails": {"strings": ["a", "b"]},
+                },
+                "capacity": {"bandwidth": {"value": "400G"}},
+                "taints": [{"key": "rdma-k8s/roll", "value": "x", "effect": "NoExecute"}],
+            }
+        ],
+    },
+}
 
-def large_node(number: int) -> dict[str, Any]:
-    """A node with all that a GPU node of a real cluster carries: labels of feature discovery, images, owners."""
-    found = node(number)
-    features = {f"feature.node.kubernetes.io/cpu-cpuid.X{bit}": "true" for bit in range(60)}
-    gpus = {f"nvidia.com/property-{index}": f"value-{index}" for index in range(30)}
-    blocks = {
-        "oci.oraclecloud.com/rdma.hpc_island_id": f"isl{number // ISLAND_OF}",
-        "oci.oraclecloud.com/rdma.network_block_id": f"net{number // BLOCK_OF}",
-        "oci.oraclecloud.com/rdma.local_block_id": f"loc{number // LOCAL_OF}",
-    }
-    found["metadata"]["labels"].update({**features, **gpus, **blocks})
-    owned = {f"f:{key}": {} for key in found["metadata"]["labels"]}
-    found["metadata"]["managedFields"] = [
-        {"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:metadata": {"f:labels": owned}}}
-    ]
-    found["metadata"]["annotations"] = {"nfd.node.kubernetes.io/feature-labels": ",".join(features)}
-    for condition in found["status"]["conditions"]:
-        condition.update(
-            lastHeartbeatTime="2026-11-01T00:00:00Z", reason="KubeletIs", message="the kubelet is well"
-        )
-    found["status"]["images"] = [
-        {
-            "names": [
-                f"registry.example/team/images/image-{index}@sha256:{index:064d}",
-                f"registry.example/team/images/image-{index}:v1.{index}",
+CLAIM: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {
+        "namespace": "ml",
+        "name": "train-abc",
+        "uid": "uid-c",
+        "creationTimestamp": CREATED,
+        "deletionTimestamp": "2026-11-03T00:00:00Z",
+        "ownerReferences": [{"kind": "Pod", "name": "train-0", "uid": "uid-p"}],
+    },
+    "spec": {
+        "devices": {
+            "requests": [
+                {
+                    "name": "nic",
+                    "exactly": {
+                        "deviceClassName": "rdma",
+                        "allocationMode": "All",
+                        "selectors": [{"cel": {"expression": 'device.attributes["dra.net"].rdma'}}],
+                        "tolerations": [
+                            {"key": "rdma-k8s/roll", "value": "x", "effect": "NoExecute"},
+                            {"operator": "Exists"},
+                        ],
+                    },
+                },
+                {
+                    "name": "gpu",
+                    "firstAvailable": [
+                        {"name": "big", "deviceClassName": "h200", "count": 2},
+                        {"name": "small", "deviceClassName": "h100"},
+                    ],
+                },
             ],
-            "sizeBytes": 123456789 + index,
+            "constraints": [
+                {"requests": ["nic", "gpu"], "matchAttribute": "resource.kubernetes.io/pcieRoot"},
+                {"distinctAttribute": "dra.net/ifName"},
+            ],
+            "config": [
+                {
+                    "requests": ["nic"],
+                    "opaque": {"driver": "dra.net", "parameters": {"interface": {"name": "net0"}}},
+                }
+            ],
         }
-        for index in range(50)
-    ]
-    return found
-
-
-def device(number: int, nic: int, **changed: Any) -> dict[str, Any]:
-    """One RDMA NIC of a slice with the attributes of F70 and F101; ``changed`` by the name behind the last slash."""
-    values: dict[str, Any] = {
-        "dra.net/ifName": f"rdma{nic}",
-        "dra.net/pciAddress": f"0000:{nic:02x}:00.{nic % 2}",
-        "dra.net/mac": f"b8:3f:d2:{number >> 8 & 255:02x}:{number & 255:02x}:{nic:02x}",
-        "dra.net/pciVendor": "Mellanox Technologies",
-        "dra.net/pciDevice": "MT2910 Family [ConnectX-7]",
-        "dra.net/numaNode": nic // 8,
-        "dra.net/mtu": 4220,
-        "dra.net/encapsulation": "ether",
-        "dra.net/state": "up",
-        "dra.net/type": "device",
-        "dra.net/ipv4": parent(number, nic),
-        "dra.net/ebpf": False,
-        "dra.net/sriov": False,
-        "dra.net/virtual": False,
-        "dra.net/rdma": True,
-        "dra.net/rdmaDevice": f"mlx5_{nic}",
-        "resource.kubernetes.io/pcieRoot": f"pci0000:{nic:02x}",
-        "oke.dra.net/shape": "BM.GPU.H100.8",
-        "oke.dra.net/hpcIslandId": level(number, ISLAND_OF),
-        "oke.dra.net/networkBlockId": level(number, BLOCK_OF),
-        "oke.dra.net/localBlockId": level(number, LOCAL_OF),
-        "oke.dra.net/rackId": f"rack{number // 16}",
-        "oke.dra.net/rdmaFabricIpv6": False,
-        "oke.dra.net/rdmaFabricPlanes": 1,
-        "oke.dra.net/rdmaChildIpv4Cidr": "10.208.0.0/12",
-    }
-    attributes = {}
-    for key, usual in values.items():
-        value = changed.get(key.rpartition("/")[2], usual)
-        if value is not None:
-            kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
-            attributes[key] = {kind: value}
-    return {"name": f"pci-0000-{nic:02x}-00-{nic % 2}", "attributes": attributes}
-
-
-def piece(
-    number: int = 0, name: str = "", nics: int = 16, generation: int = 1, **changed: Any
-) -> dict[str, Any]:
-    """The ResourceSlice of a node (F99)."""
-    name = name or name_of(number)
-    return {
-        "metadata": {"name": f"{name}-dra.net-x7k2p", "uid": f"slice-{number}"},
-        "spec": {
-            "driver": "dra.net",
-            "nodeName": name,
-            "pool": {"name": name, "generation": generation, "resourceSliceCount": 1},
-            "devices": [device(number, nic, **changed) for nic in range(nics)],
+    },
+    "status": {
+        "allocation": {
+            "devices": {
+                "results": [
+                    {"request": "nic", "driver": "dra.net", "pool": "n1", "device": "pci-0000-0c-00-0"}
+                ]
+            },
+            "nodeSelector": {
+                "nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+                ]
+            },
         },
-    }
+        "reservedFor": [{"resource": "pods", "name": "train-0", "uid": "uid-p"}],
+        "devices": [
+            {
+                "driver": "dra.net",
+                "pool": "n1",
+                "device": "pci-0000-0c-00-0",
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "networkData": {"interfaceName": "net0", "ips": ["10.208.13.19/12"]},
+            }
+        ],
+    },
+}
 
+_ARGS = ["--v=4", "--cloud-provider-options=oke.rdma-child-ipv4-cidr=10.208.0.0/12"]
 
-def pod(
-    node_name: str, name: str, ready: bool = True, created: str = "2026-11-01T00:00:00Z"
-) -> dict[str, Any]:
-    """A pod of the node agent."""
-    return {
-        "metadata": {"name": name, "namespace": "rdma", "creationTimestamp": created},
-        "spec": {"nodeName": node_name},
-        "status": {
-            "phase": "Running",
-            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+DAEMONSET: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"namespace": "kube-system", "name": "dranet", "uid": "uid-ds", "generation": 4},
+    "spec": {
+        "selector": {"matchLabels": {"k": "v", "app": "dranet"}},
+        "updateStrategy": {"type": "OnDelete"},
+        "template": {
+            "metadata": {"labels": {"k": "v", "app": "dranet"}},
+            "spec": {
+                "serviceAccountName": "dranet",
+                "priorityClassName": "system-node-critical",
+                "hostNetwork": True,
+                "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
+                "initContainers": [{"name": "wait", "image": "example.invalid/wait:1"}],
+                "containers": [
+                    {
+                        "name": "dranet",
+                        "image": "example.invalid/networking/dranet:v1.4.0",
+                        "args": _ARGS,
+                        "env": [
+                            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                            {"name": "PASSWORD", "value": "s3cret"},
+                        ],
+                        "resources": {"requests": {"cpu": "100m"}},
+                        "readinessProbe": {"httpGet": {"path": "/healthz", "port": 9177}},
+                        "securityContext": {"privileged": True},
+                        "volumeMounts": [
+                            {"name": "registry", "mountPath": "/var/lib/kubelet/plugins_registry"},
+                            {"name": "oca", "mountPath": "/etc/oca", "readOnly": True},
+                            {"name": "settings", "mountPath": "/etc/settings"},
+                            {"name": "tmp", "mountPath": "/tmp"},
+                        ],
+                    }
+                ],
+                "volumes": [
+                    {"name": "registry", "hostPath": {"path": "/var/lib/kubelet/plugins_registry"}},
+                    {"name": "oca", "hostPath": {"path": "/etc/oca", "type": "DirectoryOrCreate"}},
+                    {"name": "settings", "configMap": {"name": "dranet-settings"}},
+                    {"name": "tmp", "emptyDir": {}},
+                ],
+            },
         },
-    }
+    },
+    "status": {
+        "desiredNumberScheduled": 2,
+        "numberReady": 1,
+        "updatedNumberScheduled": 2,
+        "numberAvailable": 1,
+        "observedGeneration": 3,
+    },
+}
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "namespace": "kube-system",
+        "name": "dranet-x",
+        "labels": {"k": "v", "app": "dranet", "controller-revision-hash": "5c"},
+        "ownerReferences": [{"kind": "DaemonSet", "name": "dranet", "uid": "uid-ds"}],
+    },
+    "spec": {
+        "nodeName": "n1",
+        "initContainers": [{"name": "wait", "image": "example.invalid/wait:1"}],
+        "containers": [
+            {"name": "dranet", "image": "example.invalid/networking/dranet:v1.4.0", "args": _ARGS}
+        ],
+    },
+    "status": {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [
+            {
+                "name": "dranet",
+                "restartCount": 2,
+                "imageID": "example.invalid/networking/dranet@sha256:abc",
+                "state": {"running": {"startedAt": "2026-11-02T03:04:05Z"}},
+            }
+        ],
+    },
+}
+
+NODE_STATE: dict[str, Any] = {
+    "apiVersion": "sriovnetwork.openshift.io/v1",
+    "kind": "SriovNetworkNodeState",
+    "metadata": {
+        "namespace": "sriov",
+        "name": "n1",
+        "annotations": {
+            "sriovnetwork.openshift.io/desired-state": "Idle",
+            "sriovnetwork.openshift.io/current-state": "Idle",
+        },
+    },
+    "spec": {
+        "interfaces": [{"pciAddress": "0000:0c:00.0", "numVfs": 8, "mtu": 4220, "linkType": "eth"}],
+        "system": {"rdmaMode": "exclusive"},
+    },
+    "status": {
+        "syncStatus": "Succeeded",
+        "system": {"rdmaMode": "shared"},
+        "interfaces": [
+            {
+                "pciAddress": "0000:0c:00.0",
+                "name": "ens1f0np0",
+                "vendor": "15b3",
+                "deviceID": "1021",
+                "driver": "mlx5_core",
+                "mac": "b8:3f:d2:0d:13:00",
+                "mtu": 9000,
+                "linkType": "ETH",
+                "linkSpeed": "400000 Mb/s",
+                "totalvfs": 16,
+                "Vfs": [{"vfID": 0}, {"vfID": 1}],
+            },
+            {"pciAddress": "0000:0c:00.1", "totalvfs": 16},
+        ],
+    },
+}

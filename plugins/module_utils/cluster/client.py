@@ -354,7 +354,7 @@ class Cluster:
             return list(_discovered(found))
         if path == "/api":  # a server before 1.27
             return list(_listed(self.get("/api/v1")))
-        listed = []
+        listed: list[Resource] = []
         for group in found.get("groups") or ():
             for version in group.get("versions") or ():
                 try:

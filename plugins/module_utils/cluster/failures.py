@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..core.errors import RdmaError
+from ..core.kube.objects import entries, mapping, text
 
 _SHOWN = 400
 _UNTYPED = "failed to create typed patch object"
@@ -71,9 +72,8 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
     """
     status = _status(body)
     said = str(status.get("message") or body[:_SHOWN].decode("utf-8", "replace")).strip() or "no reason given"
-    found = {"server": call.server, "verb": call.verb, "path": call.path, "status": code}
-    details = status.get("details") if isinstance(status.get("details"), dict) else {}
-    causes = [entry for entry in details.get("causes") or () if isinstance(entry, dict)]
+    found: dict[str, Any] = {"server": call.server, "verb": call.verb, "path": call.path, "status": code}
+    causes = [entry for _at, entry in entries(mapping(status, "details").get("causes"))]
     say = "%s was refused: %s" % (call, _sentence(said))
     if code == 401:
         return RdmaError(
@@ -118,8 +118,8 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
 
 def wait_of(status: Mapping[str, Any], headers: Mapping[str, str]) -> float:
     """For how many seconds the server asks to wait, 0 when it does not say (a date is not understood)."""
-    text = headers.get("Retry-After") or str((status.get("details") or {}).get("retryAfterSeconds") or "")
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0
+    told = headers.get("Retry-After") or str(mapping(status, "details").get("retryAfterSeconds") or "")
+    return float(told) if told.isascii() and told.isdigit() and len(told) < 6 else 0.0
 
 
 def continued(body: bytes) -> str:
@@ -127,9 +127,7 @@ def continued(body: bytes) -> str:
 
     The rest is then from a later time than the pages before; nothing comes twice and nothing that stays is left out.
     """
-    metadata = _status(body).get("metadata")
-    token = metadata.get("continue") if isinstance(metadata, dict) else None
-    return token if isinstance(token, str) else ""
+    return text(mapping(_status(body), "metadata").get("continue"))
 
 
 def unreachable(call: Call, reason: str) -> RdmaError:

@@ -290,7 +290,7 @@ def _config(value: Any) -> tuple[shapes.OpaqueConfig, ...]:
             shapes.OpaqueConfig(
                 driver=text(mapping(entry, "opaque").get("driver")),
                 requests=_texts(entry.get("requests")),
-                parameters=redacted(mapping(entry, "opaque").get("parameters")),
+                parameters=redacted(mapping(entry, "opaque").get("parameters")) or None,
             )
             for _at, entry in entries(value)
         ]
@@ -481,7 +481,7 @@ def api_object(content: Mapping[str, Any]) -> shapes.ApiObject:
         namespace=text(metadata.get("namespace")),
         name=text(metadata.get("name")),
         resource=annotations.get("k8s.v1.cni.cncf.io/resourceName", ""),
-        spec=redacted(spec),
+        spec=redacted(spec) or None,
     )
 
 
