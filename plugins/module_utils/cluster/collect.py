@@ -105,6 +105,7 @@ class _Collection:
         self._source = source
         self._stopped = ""
         self._daemonsets: Optional[tuple[Objects]] = None
+        self._config_maps: dict[tuple[str, str], Optional[dict[str, Any]]] = {}
 
     def objects(self, group: str, plural: str, namespace: str = "", **query: Any) -> Objects:
         """All objects of a kind, none when it is not served; ``None``: not known, with an entry in ``errors``."""
@@ -177,12 +178,14 @@ class _Collection:
     def _named_by(
         self, namespace: str, name: str, ranges: Callable[[Any], list[NetworkRange]]
     ) -> list[NetworkRange]:
-        """The networks that a ConfigMap names; none when it is not there."""
-        content = self._try(
-            "configmaps %s/%s" % (namespace, name),
-            lambda: self._source.one("", "configmaps", namespace, name),
-            {"kube_not_found": None, "kube_not_recorded": None},
-        )
+        """The networks that a ConfigMap names; none when it is not there. It is read once."""
+        if (namespace, name) not in self._config_maps:
+            self._config_maps[namespace, name] = self._try(
+                "configmaps %s/%s" % (namespace, name),
+                lambda: self._source.one("", "configmaps", namespace, name),
+                {"kube_not_found": None, "kube_not_recorded": None},
+            )
+        content = self._config_maps[namespace, name]
         return [] if content is None else ranges(content)
 
     def _ranges(
