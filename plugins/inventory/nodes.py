@@ -311,7 +311,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             entry = self._cache[key]
         except KeyError:
             return None
-        except AnsibleError as error:
+        except (
+            AnsibleError,
+            TypeError,
+            ValueError,
+        ) as error:  # the last two: Ansible's own wrapping is broken
             self._say_broken(str(error))
             return None
         try:

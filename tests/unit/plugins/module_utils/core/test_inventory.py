@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from ansible_collections.rdma.k8s.plugins.module_utils.core import inventory
 from ansible_collections.rdma.k8s.plugins.module_utils.core.inventory import Inventory, Wishes
 from ansible_collections.rdma.k8s.plugins.module_utils.core.net import parse_prefix
-from ansible_collections.rdma.k8s.tests.support import cluster_objects as objects
+from ansible_collections.rdma.k8s.tests.support import inventory_objects as objects
 
 SSH = inventory.by_ssh(["InternalIP"])
 LINGJUN = "alibabacloud.com/lingjun-worker"
