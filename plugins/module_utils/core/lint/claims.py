@@ -15,10 +15,11 @@ from ..kube.documents import Document
 from ..oke import claim_rules, claim_views
 from ..oke.claim_rules import NODE_LEVEL_SELECTOR, POSSIBLE
 from ..oke.claim_views import DEVICES
+from ..oke.constants import DRIVER
 from .model import Context, Verdict, failed, skipped, warned
 from .registry import rule
 
-NO_CONFIGURATION = "It has no configuration for the driver %s." % claim_rules.DRIVER
+NO_CONFIGURATION = "It has no configuration for the driver %s." % DRIVER
 NO_REQUEST = "It has no request."
 
 

@@ -14,16 +14,28 @@ There are up to four policies, each with a binding:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from ..errors import RdmaError
 from ..finding import ERROR
+from ..net import quoted
 from . import cel, claim_rules, pod_rules
 from .cel import literal
-from .claim_rules import DRIVER, NODE_LEVEL_SELECTOR, RULES, Rule
+from .claim_rules import (
+    NODE_LEVEL_SELECTOR,
+    RULES,
+    SELECTS_RDMA_NIC,
+    SELECTS_RDMA_ONLY,
+    Rule,
+    SelectorRule,
+    Wording,
+)
 from .claim_views import DEVICES
 from .conditions import Condition
+from .constants import DRIVER
 
 WARN, DENY, AUDIT = ACTIONS = ("warn", "deny", "audit")
 
@@ -56,7 +68,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Validation:
-    """One validation of a policy: a variable with what is wrong, and its message.
+    """One rule in a policy: a variable with the places where it is broken, and its message.
 
     :param places: an expression: a list of texts, where in the object the rule is broken.
     """
@@ -80,6 +92,53 @@ class Policy:
     conditions: tuple[tuple[str, str], ...] = field(default=())
 
 
+def settings(**options: Any) -> Settings:
+    """Settings that can be made into policies.
+
+    :raises RdmaError: ``rule_unknown``, ``admission_prefix``.
+    """
+    wanted = Settings(**options)
+    known = codes()
+    for code in wanted.skip:
+        if code not in known:
+            raise RdmaError(
+                "rule_unknown",
+                "There is no rule %s to leave out." % quoted(code),
+                hint="The rules are %s." % ", ".join(known),
+                rule=code,
+            )
+    if not re.fullmatch("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", wanted.prefix):
+        raise RdmaError(
+            "admission_prefix",
+            "The prefix %s cannot begin the name of an object." % quoted(wanted.prefix),
+            hint="Take at most 63 small letters, digits and dashes; begin and end with a letter or digit.",
+            prefix=wanted.prefix,
+        )
+    return wanted
+
+
+def codes() -> list[str]:
+    """The codes of all rules that a policy can hold."""
+    return (
+        [rule.code for rule in RULES] + [NODE_LEVEL_SELECTOR.code] + [rule.code for rule in pod_rules.RULES]
+    )
+
+
+def listing(settings: Settings) -> list[dict[str, str]]:
+    """The rules of the policies as plain data."""
+    action = next(action for action in (DENY, WARN) if action in settings.actions)
+    return [
+        {
+            "code": item.code,
+            "check": item.check,
+            "verdict": action if policy.denies else WARN,
+            "message": item.message,
+        }
+        for policy in policies(settings)
+        for item in policy.validations
+    ]
+
+
 def documents(settings: Settings) -> list[dict[str, Any]]:
     """The policies and their bindings, each policy before its binding."""
     found = []
@@ -90,11 +149,11 @@ def documents(settings: Settings) -> list[dict[str, Any]]:
 
 
 def names(prefix: str) -> list[dict[str, Any]]:
-    """What :func:`documents` may ever have made under a prefix, each binding before its policy: enough to delete it."""
+    """What :func:`documents` may ever have made under a prefix, in its order: enough to remove it."""
     return [
         {"apiVersion": GROUP_VERSION, "kind": kind, "metadata": {"name": "%s-%s" % (prefix, name)}}
         for name in NAMES
-        for kind in ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy")
+        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
     ]
 
 
@@ -148,29 +207,31 @@ CHANGED = (("specification-changed", 'request.operation == "CREATE" || object.sp
 """Labels and finalizers of what exists already may always change: a claim must be able to end."""
 
 
-def _requests(found: str) -> str:
-    """A test of all requests: ``found`` is about ``r``, the request, and ``q``, it or an alternative of it."""
+def _selects(wording: Wording, holder: str) -> str:
+    """A selector of a request, or of an alternative, matches. Looking for the word first costs little."""
+    found = "s.cel.expression.contains(%s) && s.cel.expression.matches(%s)" % (
+        literal(wording.word),
+        literal(wording.pattern),
+    )
+    return "(has(%s.selectors) && %s.selectors.exists(s, has(s.cel) && %s))" % (holder, holder, found)
+
+
+def _names(wording: Wording) -> str:
+    """For each request the names of what selects so: its own, or ``request/alternative``."""
     return (
-        "((has(r.exactly) && [r.exactly].exists(q, %s)) ||"
-        " (has(r.firstAvailable) && r.firstAvailable.exists(q, %s)))" % (found, found)
+        "variables.requests.map(r, has(r.exactly) ? (%s ? [dyn(r.name)] : []) : has(r.firstAvailable) ?"
+        " r.firstAvailable.filter(q, %s).map(q, dyn(r.name + '/' + q.name)) : [])"
+        % (_selects(wording, "r.exactly"), _selects(wording, "q"))
     )
 
 
-def _selects(pattern: str) -> str:
-    """A selector of ``q`` matches."""
-    return "has(q.selectors) && q.selectors.exists(s, has(s.cel) && s.cel.expression.matches(%s))" % literal(
-        pattern
-    )
-
-
-def _chosen(pattern: str) -> str:
-    """A request for which configuration ``i`` is meant has a selector that matches."""
+def _chosen(variable: str) -> str:
+    """Configuration ``i`` is meant for one of the requests that a variable names."""
     names = "variables.configs[i].requests"
-    meant = (
-        "(!has(%s) || size(%s) == 0 || r.name in %s || (has(q.name) && (r.name + '/' + q.name) in %s))"
-        % ((names,) * 4)
+    return (
+        "variables.%s.exists(l, l.exists(n, !has(%s) || size(%s) == 0 || n in %s || n.split('/')[0] in %s))"
+        % (variable, names, names, names, names)
     )
-    return "variables.requests.exists(r, %s)" % _requests("%s && %s" % (meant, _selects(pattern)))
 
 
 VIEWS: tuple[tuple[str, str], ...] = (
@@ -201,6 +262,8 @@ VIEWS: tuple[tuple[str, str], ...] = (
             " has(variables.holder.requests) ? variables.holder.requests : dyn([])"
         ),
     ),
+    ("rdma_nics", _names(SELECTS_RDMA_NIC)),
+    ("rdma_only", _names(SELECTS_RDMA_ONLY)),
     ("positions", literal(list(range(MOST_CONFIGS)))),
     (
         "views",
@@ -209,11 +272,7 @@ VIEWS: tuple[tuple[str, str], ...] = (
         '.map(i, {"at": dyn(variables.place + ".config[" + string(i) + "].opaque.parameters"),'
         ' "parameters": dyn(variables.configs[i].opaque.parameters),'
         ' "rdma_nic": dyn(%s), "rdma_only": dyn(%s)})'
-        % (
-            literal(DRIVER),
-            _chosen(claim_rules.SELECTS_RDMA_NIC),
-            _chosen(claim_rules.SELECTS_RDMA_ONLY),
-        ),
+        % (literal(DRIVER), _chosen("rdma_nics"), _chosen("rdma_only")),
     ),
 )
 """What the validations look at: the twin of :mod:`.claim_views`."""
@@ -228,13 +287,21 @@ def _judged(rule: Rule, scope: Optional[Condition], more: str = "") -> Validatio
     )
 
 
-def _selecting(rule: claim_rules.SelectorRule) -> Validation:
-    broken = _requests("(%s) && !(%s)" % (_selects(rule.mentions), _selects(rule.lacks)))
+def _selecting(rule: SelectorRule) -> Validation:
+    def broken(holder: str) -> str:
+        return "(%s && !%s)" % (_selects(rule.mentions, holder), _selects(rule.lacks, holder))
+
     places = (
-        "variables.positions.filter(i, i < size(variables.requests) && [variables.requests[i]].exists(r, %s))"
+        "variables.positions.filter(i, i < size(variables.requests) && [variables.requests[i]].exists(r,"
+        " has(r.exactly) ? %s : has(r.firstAvailable) && r.firstAvailable.exists(q, %s)))"
         '.map(i, variables.place + (variables.kind == "DeviceClass" ? "" : ".requests[" + string(i) + "]"))'
     )
-    return Validation(rule.code, rule.check, "%s %s" % (rule.message, rule.hint), places % broken)
+    return Validation(
+        rule.code,
+        rule.check,
+        "%s %s" % (rule.message, rule.hint),
+        places % (broken("r.exactly"), broken("q")),
+    )
 
 
 # --- pods
@@ -305,7 +372,13 @@ def text_of(validation: Validation) -> str:
 
 
 def _policy(policy: Policy, settings: Settings) -> dict[str, Any]:
+    """A policy as the API server takes it.
+
+    It has one validation that tells all that is wrong: of several, a refusal would show the first only, and the
+    controller that checks types compiles every variable again for each of them.
+    """
     variables = [*policy.variables, *((item.code, item.places) for item in policy.validations)]
+    variables.append(("broken", " + ".join(map(_told, policy.validations))))
     return {
         "apiVersion": GROUP_VERSION,
         "kind": "ValidatingAdmissionPolicy",
@@ -328,16 +401,27 @@ def _policy(policy: Policy, settings: Settings) -> dict[str, Any]:
             "variables": [{"name": name, "expression": expression} for name, expression in variables],
             "validations": [
                 {
-                    "expression": "size(variables.%s) == 0" % item.code,
-                    "message": text_of(item),
-                    "messageExpression": "variables.%s.join(', ') + %s"
-                    % (item.code, literal(": " + text_of(item))),
+                    "expression": "size(variables.broken) == 0",
+                    "message": "More rules are broken than a message can hold; rdma-k8s lint tells them.",
+                    "messageExpression": "variables.broken.join(%s)" % literal(SEPARATOR),
                     "reason": "Invalid",
                 }
-                for item in policy.validations
             ],
         },
     }
+
+
+SEPARATOR = " | "
+"""Between the rules that one object breaks: a message has no line breaks."""
+
+
+def _told(item: Validation) -> str:
+    """A list with the message of a rule, empty when it is not broken. Of many places three are named."""
+    places = "variables.%s" % item.code
+    return (
+        "(size({0}) == 0 ? [] : [(size({0}) > 3 ? {0}[0] + ', ' + {0}[1] + ', ' + {0}[2] + ' and ' +"
+        " string(size({0}) - 3) + ' more' : {0}.join(', ')) + {1}])"
+    ).format(places, literal(": " + text_of(item)))
 
 
 def _binding(policy: Policy, settings: Settings) -> dict[str, Any]:
@@ -364,4 +448,4 @@ def _binding(policy: Policy, settings: Settings) -> dict[str, Any]:
 
 
 def _labels(settings: Settings) -> dict[str, str]:
-    return {"app.kubernetes.io/managed-by": "rdma-k8s", "app.kubernetes.io/instance": settings.prefix}
+    return {"app.kubernetes.io/managed-by": "rdma.k8s", "app.kubernetes.io/instance": settings.prefix}

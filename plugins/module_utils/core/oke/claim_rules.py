@@ -13,9 +13,10 @@ Private to rdma.k8s: it may change with any release.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from ..errors import RdmaError
 from ..finding import ERROR, INFO
@@ -50,9 +51,7 @@ from .conditions import (
     all_of,
     any_of,
 )
-from .constants import ATTRIBUTE_DOMAIN, PROFILE, SCOPE_LINK
-
-DRIVER = "dra.net"  # F99
+from .constants import ATTRIBUTE_DOMAIN, PROFILE, READY_ATTRIBUTE, SCOPE_LINK
 
 WL_CLAIM, WL_SELECTOR, WL_ROUTING, WL_INFINIBAND = (
     "RDMA-WL-002",
@@ -248,22 +247,44 @@ _MAC = "^(%s)$" % "|".join(  # 6, 8 or 20 bytes
 
 # --- what the selectors of the requests tell
 
+
+class Wording(NamedTuple):
+    """A pattern in the text of a selector.
+
+    :param word: is in every text that matches: looking for it first costs little.
+    """
+
+    word: str
+    pattern: str
+
+    def is_in(self, text: str) -> bool:
+        return self.word in text and conditions.holds(Matches((), self.pattern), text)
+
+
 _ATTRIBUTE = r"\[\??[\"']dra\.net[\"']\]\s*(\.\??|\[\??[\"'])(%s)\b[\"']?\]?"
 _COMPARED = r"\s*(==|!=|in\b|\.(startsWith|endsWith|contains|matches|orValue)\b)"
 
-SELECTS_RDMA_ONLY = (_ATTRIBUTE % "rdmaDevice") + _COMPARED
+SELECTS_RDMA_ONLY = Wording("rdmaDevice", (_ATTRIBUTE % "rdmaDevice") + _COMPARED)
 """A selector that compares ``dra.net/rdmaDevice``: only devices without an interface have it (F84)."""
 
-SELECTS_RDMA_NIC = (_ATTRIBUTE % "ifName") + (
-    r"\s*(==\s*[\"']rdma[0-9]+[\"']|in\s*\[\s*[\"']rdma[0-9]+[\"']|\.(startsWith|matches)\(\s*[\"']\^?rdma)"
+SELECTS_RDMA_NIC = Wording(
+    "rdma",
+    (_ATTRIBUTE % "ifName")
+    + r"\s*(==\s*[\"']rdma[0-9]+[\"']|in\s*\[\s*[\"']rdma[0-9]+[\"']|\.(startsWith|matches)\(\s*[\"']\^?rdma)"
+    + r"|[\"']%s[\"']\]\s*(\.\??|\[\??[\"'])%s\b" % tuple(map(re.escape, READY_ATTRIBUTE.split("/"))),
 )
-"""A selector by the name ``rdmaN`` of an Ethernet RDMA NIC (F73)."""
+"""A selector by the name ``rdmaN`` of an Ethernet RDMA NIC (F73), or by the attribute of our provider."""
 
-NODE_LEVEL = r"[\"']%s[\"']" % ATTRIBUTE_DOMAIN.replace(".", r"\.")
+NODE_LEVEL = Wording(ATTRIBUTE_DOMAIN, "[\"']%s[\"']" % re.escape(ATTRIBUTE_DOMAIN))
 """A selector with an attribute that every device of the node has (F70)."""
 
-TELLS_NICS_APART = (
-    _ATTRIBUTE % "ifName|rdma|rdmaDevice|pciAddress|pciVendor|pciDevice|mac|alias|ipv4|mtu|type|encapsulation"
+TELLS_NICS_APART = Wording(
+    "attributes",
+    (
+        _ATTRIBUTE
+        % "ifName|rdma|rdmaDevice|pciAddress|pciVendor|pciDevice|mac|alias|ipv4|mtu|type|encapsulation"
+    )
+    + "|[\"']%s[\"']" % re.escape(READY_ATTRIBUTE.split("/", maxsplit=1)[0]),
 )
 """A selector with an attribute of the device itself (F101)."""
 
@@ -579,8 +600,8 @@ class SelectorRule:
     facts: tuple[str, ...]
     message: str
     hint: str
-    mentions: str
-    lacks: str
+    mentions: Wording
+    lacks: Wording
 
 
 NODE_LEVEL_SELECTOR = SelectorRule(

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import claim_rules, conditions
-from .claim_rules import DRIVER, SELECTS_RDMA_NIC, SELECTS_RDMA_ONLY, Rule, SelectorRule, Violation
-from .conditions import Matches, Path
+from .claim_rules import SELECTS_RDMA_NIC, SELECTS_RDMA_ONLY, Rule, SelectorRule, Violation, Wording
+from .conditions import Path
+from .constants import DRIVER
 
 DEVICES: Mapping[str, Path] = {
     "ResourceClaim": ("spec", "devices"),
@@ -145,8 +146,8 @@ def breaks(rule: SelectorRule, selectors: tuple[str, ...]) -> bool:
     return _any_matches(rule.mentions, selectors) and not _any_matches(rule.lacks, selectors)
 
 
-def _any_matches(pattern: str, texts: Any) -> bool:
-    return any(conditions.holds(Matches((), pattern), text) for text in texts)
+def _any_matches(wording: Wording, texts: Iterable[str]) -> bool:
+    return any(wording.is_in(text) for text in texts)
 
 
 def _selectors(holder: Any) -> tuple[str, ...]:

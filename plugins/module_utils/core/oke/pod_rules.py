@@ -37,7 +37,7 @@ RULES: tuple[PodRule, ...] = (
     PodRule(
         "pod_grace_period",
         "RDMA-WL-013",
-        "The pod is removed at once when it is deleted, so the devices of its claims are not given back.",
+        "A pod is removed at once when it is deleted, so the devices of its claims are not given back.",
         "Remove terminationGracePeriodSeconds, or set it to at least 1.",
         all_of(_CLAIMS, Is(("terminationGracePeriodSeconds",), (0,))),
         True,
