@@ -56,7 +56,7 @@ def _service(wish: WorkloadWish) -> dict[str, Any]:
 def _job(wish: WorkloadWish) -> dict[str, Any]:
     variables: list[dict[str, Any]] = [
         *pods.named({"MASTER_ADDR": "%s-0.%s" % (wish.name, wish.name), "MASTER_PORT": PORT}),
-        {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": _INDEX}}},
+        {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": _INDEX}}},
         *pods.named({"NNODES": str(wish.nodes), "GPUS_PER_NODE": str(wish.gpu_count)}),
     ]
     template = pods.template(
