@@ -17,6 +17,7 @@ from ..kube import objects
 from ..kube.documents import Document
 from . import attachments, claims, fields, lingjun, memory, nccl, placement, resources, security
 from .model import Context, LintFinding
+from .options import checked
 from .pod import target_of
 from .registry import RULES, Rule
 
@@ -29,7 +30,10 @@ def lint(documents: Iterable[Document], **context: Any) -> list[LintFinding]:
 
     A rule that reads a kind of object has at least one finding for each object of the kind: ``pass`` when the rule
     found nothing. An object of a kind that no rule reads has none.
+
+    :raises RdmaError: for options, see :func:`~.options.checked`.
     """
+    context["options"] = checked(context.get("options", {}))
     known = Context(documents=tuple(documents), **context)
     return [finding for document in known.documents for finding in judge(document, known)]
 

@@ -19,9 +19,11 @@ from ..kube.documents import Document
 from ..kube.pod_templates import POD_KINDS, Container
 from . import memory
 from .devices import asked, is_gpu
+from .memory import LEAST
 from .model import ACK, Context, Path, Verdict, failed, skipped, warned
 from .nccl import fixed_index
-from .pod import ACK_RESOURCE, LINGJUN_TAINT, Pod, pods
+from .options import OPTIONS
+from .pod import LINGJUN_TAINT, Pod, pods
 from .registry import over_pods, rule
 from .security import Capabilities, is_privileged, not_root
 
@@ -31,13 +33,13 @@ INFINIBAND = "/dev/infiniband"
 
 
 class Settings(NamedTuple):
-    """How the plugin and the nodes are set up; the defaults are those of A70."""
+    """How the plugin and the nodes are set up."""
 
-    resource_name: str = ACK_RESOURCE
-    non_host_network: bool = False
-    rdma_mode: str = SHARED
-    min_shm: Any = memory.LEAST
-    taints: tuple[dict[str, Any], ...] = (LINGJUN_TAINT,)
+    resource_name: str
+    non_host_network: bool
+    rdma_mode: str
+    min_shm: Any
+    taints: tuple[dict[str, Any], ...]
 
     def asks(self, container: Container) -> bool:
         return self.resource_name in asked(container)
@@ -47,11 +49,8 @@ class Settings(NamedTuple):
 
 
 def settings(context: Context) -> Settings:
-    """The settings among the options of the lint."""
-    given = {key: value for key, value in context.options.items() if key in Settings._fields}
-    if "taints" in given:
-        given["taints"] = tuple([taint for _position, taint in objects.entries(given["taints"])])
-    return Settings(**given)
+    """The settings among the options of the lint, else their defaults."""
+    return Settings(*[context.options.get(name, OPTIONS[name].default) for name in Settings._fields])
 
 
 def error(code: str, path: Path, message: str, **more: str) -> Verdict:
@@ -239,7 +238,7 @@ def host_network(document: Document, context: Context) -> Iterator[Verdict]:
     "RDMA-ACK-008",
     "RDMA containers have shared memory of a sensible size",
     ERROR,
-    "Mount an emptyDir with medium Memory and a sizeLimit of at least %s at /dev/shm." % memory.LEAST,
+    "Mount an emptyDir with medium Memory and a sizeLimit of at least %s at /dev/shm." % LEAST,
     kinds=POD_KINDS,
     targets=(ACK,),
 )

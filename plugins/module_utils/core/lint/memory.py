@@ -13,12 +13,13 @@ from ..finding import WARNING
 from ..kube import objects, quantity
 from ..kube.pod_templates import Container
 from .model import Path, Verdict, unknown, warned
+from .options import OPTIONS
 from .pod import Pod
 from .registry import pod_rule
 from .security import no_rdma
 
 SHM = "/dev/shm"  # noqa: S108  (the place in the container)
-LEAST = "8Gi"
+LEAST = OPTIONS["min_shm"].default
 """The size that vendors document as the least (A69)."""
 
 

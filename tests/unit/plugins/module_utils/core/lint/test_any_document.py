@@ -170,10 +170,3 @@ def test_any_document(contents: list[Any]) -> None:
 @given(st.sampled_from(sorted({kind for rule in RULES.values() for kind in rule.kinds})), VALUES, VALUES)
 def test_any_object_of_a_kind(kind: str, metadata: Any, spec: Any) -> None:
     lint([{"kind": kind, "metadata": metadata, "spec": spec}], shape="BM.GPU.H100.8", complete=True)
-
-
-@pytest.mark.parametrize(
-    "options", [{"taints": "x"}, {"taints": [1]}, {"min_shm": []}, {"rdma_mode": 3}, {"other": 1}]
-)
-def test_options_of_a_wrong_kind(options: dict[str, Any]) -> None:
-    lint([document.content for document in base("ack_job")], options=options)
