@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from ..core.kube.objects import entries, mapping, text
 _SHOWN = 400
 _UNTYPED = "failed to create typed patch object"
 """How server-side apply refuses a field that it does not know, with status 500 of all."""
+_DENIED = re.compile(
+    r"ValidatingAdmissionPolicy .* denied request|admission webhook .* denied the request", re.S
+)
 _MAY_COME_RIGHT = frozenset((429, 500, 502, 503, 504))
 
 
@@ -75,6 +79,8 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
     found: dict[str, Any] = {"server": call.server, "verb": call.verb, "path": call.path, "status": code}
     causes = [entry for _at, entry in entries(mapping(status, "details").get("causes"))]
     say = "%s was refused: %s" % (call, _sentence(said))
+    if code < 500 and _DENIED.search(said):  # with 403, 422 or what the policy or webhook chose
+        return RdmaError("kube_denied", "%s was denied: %s" % (call, _sentence(said)), **found)
     if code == 401:
         return RdmaError(
             "kube_unauthorized",
@@ -183,8 +189,6 @@ def senseless(call: Call, found: str) -> RdmaError:
 def _not_allowed(call: Call, said: str, found: dict[str, Any]) -> RdmaError:
     if "system:anonymous" in said:
         hint = "No credentials were sent. Check the user of the context in the kubeconfig."
-    elif "denied the request" in said or "ValidatingAdmissionPolicy" in said:  # not RBAC: admission said no
-        return RdmaError("kube_denied", "%s was denied: %s" % (call, _sentence(said)), **found)
     else:
         hint = "Give the user a role with the %s." % call.right
     return RdmaError(

@@ -274,6 +274,8 @@ POLICY = "ValidatingAdmissionPolicy 'x' with binding 'x' denied request: no"
             "No credentials",
         ),
         (status(403, POLICY), "kube_denied", "was denied: " + POLICY),
+        (status(422, POLICY), "kube_denied", "was denied: " + POLICY),
+        (status(403, 'admission webhook "w" denied the request: no'), "kube_denied", "no."),
         (status(404, 'nodes "n" not found'), "kube_not_found", 'nodes "n" not found'),
         (status(405, "not allowed"), "kube_refused", "not allowed"),
         (status(409, "the object has been modified"), "kube_conflict", "Read it again"),
