@@ -30,6 +30,7 @@ from .registry import RULES
 KIND = "rdma.k8s/lint"
 SCHEMA_VERSION = 1
 WAIVED = "waived"
+_PODS_ONLY = frozenset(("Pod",))
 _QUIET = (model.PASS, model.SKIP)
 
 
@@ -99,6 +100,22 @@ class Outcome:
         code = model.exit_code(findings, threshold, strict)
         return model.EXIT_UNKNOWN if code == model.EXIT_GOOD and strict and not self.looked_at else code
 
+    def sentence(self) -> str:
+        """What is wrong, in short, with the most urgent finding."""
+        counts = {status: self.counts[status] for status in (model.FAIL, model.UNKNOWN, model.WARN)}
+        open_ = [entry.finding for entry in self.shown if entry.waiver is None]
+        if not open_:
+            return "The lint looked at nothing: no rule reads one of %d objects." % len(self.documents)
+        first = min(open_, key=lambda finding: _ORDER[finding.status])
+        where = "%s:%d" % (first.document.source, first.line) if first.line else first.document.source
+        return "The lint found %s. The first: %s, %s at %s: %s" % (
+            model.summarise(counts),
+            first.rule,
+            first.subject,
+            where,
+            " ".join([part for part in (first.message, first.hint) if part]),
+        )
+
     def to_dict(self, threshold: str = model.ERROR, strict: bool = False) -> dict[str, Any]:
         """The outcome as plain data; what passes is only counted."""
         return {
@@ -151,11 +168,41 @@ def lint(
     """
     rules = _chosen(list(select), list(ignore))
     known = waivers.read(documents, RULES, today)
-    findings = [finding for finding in engine.lint(documents, **context) if finding.rule in rules]
+    owned = _owned(documents)
+    findings = [
+        finding
+        for finding in engine.lint(documents, **context)
+        if finding.rule in rules
+        and (id(finding.document) not in owned or RULES[finding.rule].kinds == _PODS_ONLY)
+    ]
     if waivers.VALID.id in rules:
         findings += known.problems
     judged = [Judged(finding, known.of(finding)) for finding in findings]
     return Outcome(documents, judged, list(rules.values()), problems)
+
+
+def _owned(documents: Sequence[Document]) -> frozenset[int]:
+    """Documents that a controller made from another one among them: they are wrong where that one is.
+
+    Only what a rule says of Pods alone, their state that is, is said of them.
+    """
+    known = {
+        (objects.kind(document.content), objects.namespace(document.content), objects.name(document.content))
+        for document in documents
+    }
+    found = set()
+    for document in documents:
+        content = document.content
+        for _position, owner in objects.entries(objects.mapping(content, "metadata").get("ownerReferences")):
+            if owner.get("controller") is True:
+                called = (
+                    objects.text(owner.get("kind")),
+                    objects.namespace(content),
+                    objects.text(owner.get("name")),
+                )
+                if called in known:
+                    found.add(id(document))
+    return frozenset(found)
 
 
 def catalogue() -> dict[str, CheckInfo]:

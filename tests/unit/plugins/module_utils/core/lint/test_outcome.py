@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import Waiver
@@ -157,3 +158,25 @@ def test_several_places_of_one_object_are_one_result():
     assert finding.details[2].message == "Fail. Waived: because."
     (waived,) = Outcome([DOCUMENT], [one("fail", waiver=WAIVER)], []).result("t", "1").findings
     assert waived.waiver == WAIVER
+
+
+def test_what_a_controller_made_is_judged_where_it_comes_from():
+    pod = yaml.safe_load(POD % ("made", 0))
+    pods_spec = pod["spec"]
+    owner = {"kind": "Job", "name": "train", "controller": True}
+    pod["metadata"] = {"name": "train-0", "namespace": "ml", "ownerReferences": [{"kind": "X"}, owner]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"}}
+    job["spec"] = {"template": {"spec": pods_spec}}
+    assert [entry.finding.subject for entry in judge(live([pod, job])).shown] == ["Job ml/train"]
+    assert [entry.finding.subject for entry in judge(live([pod])).shown] == ["Pod ml/train-0"]
+    elsewhere = {**job, "metadata": {"name": "train", "namespace": "other"}}
+    assert len(judge(live([pod, elsewhere])).shown) == 2
+    state = lint(live([pod, job]), today=TODAY, select=["RDMA-WL-017"])
+    assert [entry.finding.subject for entry in state.judged] == ["Pod ml/train-0"]
+
+
+def test_the_sentence_names_the_most_urgent_finding():
+    outcome = Outcome([DOCUMENT], [one("warn"), one("unknown"), one("fail", waiver=WAIVER)], [])
+    assert outcome.sentence() == (
+        "The lint found 1 unknown, 1 warn. The first: RDMA-WL-013, Pod x at cluster: Unknown."
+    )
