@@ -114,7 +114,7 @@ def claim(wish: ClaimWish) -> dict[str, Any]:
     """The claim, or the template of claims.
 
     :raises RdmaError: ``name_malformed``, ``cel_too_long``, ``claim_too_large``, ``claim_align``,
-        ``claim_attribute``, ``claim_addresses``, or an error of the child range.
+        ``claim_attribute``, ``claim_own_addresses``, or an error of the child range.
     """
     _require_size(wish)
     devices: dict[str, Any] = {
@@ -368,7 +368,7 @@ def _opaque(requests: Sequence[str], parameters: Mapping[str, Any]) -> dict[str,
 
 
 def _addresses_error(problem: str, hint: str) -> RdmaError:
-    return RdmaError("claim_addresses", "The claim cannot be made: %s." % problem, hint=hint)
+    return RdmaError("claim_own_addresses", "The claim cannot be made: %s." % problem, hint=hint)
 
 
 def notes(wish: ClaimWish) -> list[str]:

@@ -216,16 +216,16 @@ def test_own_addresses() -> None:
 @pytest.mark.parametrize(
     ("more", "code"),
     [
-        ({"kind": "ResourceClaimTemplate"}, "claim_addresses"),
-        ({"addresses": {"rdma0": "10.208.13.19/12"}}, "claim_addresses"),
-        ({"addresses": {}}, "claim_addresses"),
-        ({"addresses": {"rdma0": "10.208.13.19/12", "rdma1": "10.208.13.19/12"}}, "claim_addresses"),
-        ({"addresses": {"rdma0": "10.208.13.19", "rdma1": "10.208.45.19/12"}}, "claim_addresses"),
-        ({"addresses": {"rdma0": "10.208.13.19/12", "rdma1": "10.192.45.19/14"}}, "claim_addresses"),
-        ({"addresses": {"rdma0": "fd00::1/64", "rdma1": "fd00::2/64"}}, "claim_addresses"),
+        ({"kind": "ResourceClaimTemplate"}, "claim_own_addresses"),
+        ({"addresses": {"rdma0": "10.208.13.19/12"}}, "claim_own_addresses"),
+        ({"addresses": {}}, "claim_own_addresses"),
+        ({"addresses": {"rdma0": "10.208.13.19/12", "rdma1": "10.208.13.19/12"}}, "claim_own_addresses"),
+        ({"addresses": {"rdma0": "10.208.13.19", "rdma1": "10.208.45.19/12"}}, "claim_own_addresses"),
+        ({"addresses": {"rdma0": "10.208.13.19/12", "rdma1": "10.192.45.19/14"}}, "claim_own_addresses"),
+        ({"addresses": {"rdma0": "fd00::1/64", "rdma1": "fd00::2/64"}}, "claim_own_addresses"),
         ({"addresses": {"rdma0": "169.254.0.1/16", "rdma1": "169.254.0.2/16"}}, "range_reserved"),
-        ({"provider": "cloud"}, "claim_addresses"),
-        ({"nics": nics("BM.GPU.GB200.4")}, "claim_addresses"),
+        ({"provider": "cloud"}, "claim_own_addresses"),
+        ({"nics": nics("BM.GPU.GB200.4")}, "claim_own_addresses"),
     ],
 )
 def test_addresses_that_cannot_be(more: dict[str, Any], code: str) -> None:
