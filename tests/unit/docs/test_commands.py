@@ -100,7 +100,8 @@ def test_make_targets_in_blocks_exist(page: Page) -> None:
 def test_plugins_exist(page: Page) -> None:
     lost = []
     for name in set(_PLUGIN.findall(page.text)):
-        places = ["plugins/modules/%s.py", "plugins/filter/%s.yml", "playbooks/%s.yml", "roles/%s/meta"]
+        places = ["modules/%s.py", "inventory/%s.py", "filter/%s.yml"]
+        places = ["plugins/" + place for place in places] + ["playbooks/%s.yml", "roles/%s/meta"]
         if not any((ROOT / (place % name)).exists() for place in places):
             lost.append(name)
     assert lost == []
