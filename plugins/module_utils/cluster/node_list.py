@@ -69,7 +69,7 @@ def without_collector() -> Iterator[None]:
 
 
 def _nodes(cluster: Cluster, query: Query) -> list[dict[str, Any]]:
-    selected = {"labelSelector": query.selector} if query.selector else {}
+    selected: dict[str, Any] = {"labelSelector": query.selector} if query.selector else {}
     return [
         inventory.node_facts(node, query.labels, query.annotations)
         for node in cluster.items(NODES, **selected)
@@ -94,7 +94,7 @@ def _pods(cluster: Cluster, agent: Optional[tuple[str, str]]) -> list[dict[str, 
     if agent is None:
         return []
     namespace, selector = agent
-    selected = {"labelSelector": selector} if selector else {}
+    selected: dict[str, Any] = {"labelSelector": selector} if selector else {}
     path = "/api/v1/namespaces/%s/pods" % quote(namespace, safe="")
     found = [inventory.pod_facts(pod) for pod in cluster.items(path, **selected)]
     return [facts for facts in found if facts is not None]

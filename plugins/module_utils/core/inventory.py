@@ -348,7 +348,7 @@ def _by_node(slices: Iterable[Facts]) -> dict[str, Facts]:
 
 def _told(piece: Optional[Facts], name: str) -> Any:
     """What the slices say, ``None`` when they do not say it, or not all of them the same."""
-    values = piece["told"].get(name, ()) if piece else ()
+    values: Sequence[Any] = piece["told"].get(name, ()) if piece else ()
     return values[0] if len(values) == 1 else None
 
 
