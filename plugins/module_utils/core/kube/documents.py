@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import json_reader, yaml_reader
-from .read_text import Duplicate, TextError, TextValue, malformed
+from .read_text import Duplicate, Path, TextError, TextValue, malformed
 
 LIVE = "cluster"
 """The source of an object that was read from an API server."""
@@ -55,7 +55,7 @@ class Document:
     content: Any
     source: str
     line: int = 0
-    lines: Mapping[tuple, int] = field(default_factory=dict)
+    lines: Mapping[Path, int] = field(default_factory=dict)
     duplicates: Sequence[Duplicate] = ()
     directives: Sequence[Directive] = ()
 
@@ -71,20 +71,20 @@ class Document:
         return self.line
 
 
-class _Below(Mapping):  # type: ignore[type-arg]
+class _Below(Mapping[Path, int]):
     """The lines of a part of a document, seen from that part."""
 
-    def __init__(self, lines: Mapping[tuple, int], prefix: tuple) -> None:
+    def __init__(self, lines: Mapping[Path, int], prefix: Path) -> None:
         self.lines = lines
         self.prefix = prefix
 
-    def __getitem__(self, path: tuple) -> int:
+    def __getitem__(self, path: Path) -> int:
         return self.lines[self.prefix + path]
 
-    def get(self, path: tuple, default: Any = None) -> Any:
+    def get(self, path: Path, default: Any = None) -> Any:
         return self.lines.get(self.prefix + path, default)
 
-    def __iter__(self) -> Iterator[tuple]:
+    def __iter__(self) -> Iterator[Path]:
         depth = len(self.prefix)
         return (path[depth:] for path in self.lines if path[:depth] == self.prefix)
 

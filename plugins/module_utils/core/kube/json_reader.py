@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, Optional
 
-from .read_text import MAX_DEPTH, Duplicate, TextError, TextValue
+from .read_text import MAX_DEPTH, Duplicate, Path, TextError, TextValue
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:\n]|[^\s{}\[\],:"]+')
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -80,7 +80,7 @@ def _constant(name: str) -> NoReturn:
     raise ValueError("%s is not JSON" % name)
 
 
-class Lines(Mapping):  # type: ignore[type-arg]
+class Lines(Mapping[Path, int]):
     """Path to line of one JSON value, made on first use.
 
     :param text: the value, which is known to be JSON.
@@ -90,13 +90,13 @@ class Lines(Mapping):  # type: ignore[type-arg]
     def __init__(self, text: str, first: int) -> None:
         self.text = text
         self.first = first
-        self._known: Optional[dict[tuple, int]] = None
+        self._known: Optional[dict[Path, int]] = None
         self._duplicates: list[Duplicate] = []
 
-    def __getitem__(self, path: tuple) -> int:
+    def __getitem__(self, path: Path) -> int:
         return self._lines()[path]
 
-    def __iter__(self) -> Iterator[tuple]:
+    def __iter__(self) -> Iterator[Path]:
         return iter(self._lines())
 
     def __len__(self) -> int:
@@ -107,13 +107,13 @@ class Lines(Mapping):  # type: ignore[type-arg]
         self._lines()
         return self._duplicates
 
-    def _lines(self) -> dict[tuple, int]:
+    def _lines(self) -> dict[Path, int]:
         if self._known is None:
             self._known = self._scan()
         return self._known
 
-    def _scan(self) -> dict[tuple, int]:
-        known: dict[tuple, int] = {}
+    def _scan(self) -> dict[Path, int]:
+        known: dict[Path, int] = {}
         line = self.first
         path: list[Any] = []  # one entry a level: the key that is read, or the position
         keyed: list[bool] = []  # whether the level is an object whose next text is a key

@@ -16,6 +16,9 @@ from typing import Any
 
 from ..errors import RdmaError
 
+Path = tuple[Any, ...]
+"""Keys and positions from the root of a value."""
+
 MAX_DEPTH = 200
 """How deep mappings and sequences may be nested; far more than any object of Kubernetes has."""
 
@@ -27,7 +30,7 @@ _TAB = re.compile(r"^[ -]*\t")
 class Duplicate:
     """A key that stands twice in one mapping: ``first`` is the line of the one that is lost, ``line`` of the other."""
 
-    path: tuple
+    path: Path
     first: int
     line: int
 
@@ -38,7 +41,7 @@ class TextValue:
 
     value: Any
     line: int
-    lines: Mapping[tuple, int]
+    lines: Mapping[Path, int]
     duplicates: Sequence[Duplicate]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Optional
 
 from ... import deps
-from .read_text import MAX_DEPTH, Duplicate, TextError, TextValue
+from .read_text import MAX_DEPTH, Duplicate, Path, TextError, TextValue
 
 MAX_ALIASED = 200_000
 """How many values the aliases of a text may add."""
@@ -39,7 +39,7 @@ class _Frame:
 
     __slots__ = ("anchor", "holder", "key", "key_lines", "line", "merges", "path", "start")
 
-    def __init__(self, holder: Any, path: tuple, line: int, anchor: Optional[str], start: int) -> None:
+    def __init__(self, holder: Any, path: Path, line: int, anchor: Optional[str], start: int) -> None:
         self.holder = holder
         self.path = path
         self.line = line
@@ -85,7 +85,7 @@ def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
     ends = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
     anchors: dict[str, tuple[Any, int]] = {}
     stack: list[_Frame] = []
-    lines: dict[tuple, int] = {}
+    lines: dict[Path, int] = {}
     duplicates: list[Duplicate] = []
     count = aliased = 0
     for event in events:
@@ -109,7 +109,7 @@ def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
             if len(stack) >= MAX_DEPTH:
                 raise TextError(line, "it is nested deeper than %d levels" % MAX_DEPTH)
             holder: Any = {} if kind is mapping_start else []
-            path: tuple = ()
+            path: Path = ()
             if stack:
                 path = _path(stack[-1], line)
                 if stack[-1].key_lines is None:
@@ -154,7 +154,7 @@ def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
 
 
 def _take_key(
-    frame: _Frame, event: Any, line: int, lines: dict[tuple, int], duplicates: list[Duplicate]
+    frame: _Frame, event: Any, line: int, lines: dict[Path, int], duplicates: list[Duplicate]
 ) -> None:
     plain = event.implicit[0] and event.tag is None
     key = event.value
@@ -183,7 +183,7 @@ def _key_text(value: Any, line: int) -> str:
     return str(value)
 
 
-def _path(frame: _Frame, line: int) -> tuple:
+def _path(frame: _Frame, line: int) -> Path:
     if frame.key_lines is None:
         return (*frame.path, len(frame.holder))
     if frame.key is None:
@@ -191,7 +191,7 @@ def _path(frame: _Frame, line: int) -> tuple:
     return (*frame.path, "<<" if frame.key is _MERGE else frame.key)
 
 
-def _put(frame: _Frame, value: Any, line: int, lines: dict[tuple, int]) -> None:
+def _put(frame: _Frame, value: Any, line: int, lines: dict[Path, int]) -> None:
     if frame.key_lines is None:
         lines.setdefault((*frame.path, len(frame.holder)), line)
         frame.holder.append(value)
@@ -208,7 +208,7 @@ def _put(frame: _Frame, value: Any, line: int, lines: dict[tuple, int]) -> None:
     frame.key = None
 
 
-def _merge(frame: _Frame, lines: dict[tuple, int]) -> None:
+def _merge(frame: _Frame, lines: dict[Path, int]) -> None:
     for part, line in frame.merges or ():
         for key, value in part.items():
             if key not in frame.holder:
