@@ -278,6 +278,22 @@ def report_files(quick: bool) -> Benchmark:
     return bench
 
 
+def lint(quick: bool) -> Benchmark:
+    """B9: manifests from text, judged by all rules of the lint."""
+    found = _best("lint", 2 if quick else 5, 1000)
+    count = found["documents"]
+    bench = Benchmark("B9", "Lint %d documents: workloads of each target, their claims and networks" % count)
+    bench.targets.append(Target("text to findings", count / _cpu(found), 500, "documents/s", at_least=True))
+    rules = count / found["rules_cpu_seconds"]
+    bench.targets.append(Target("rules alone", rules, 3000, "documents/s", at_least=True))
+    bench.baselines["reading the text with PyYAML alone"] = {
+        "documents_per_s": significant(count / found["yaml_cpu_seconds"])
+    }
+    bench.details["findings"] = found["findings"]
+    bench.details["reading_documents_per_s"] = significant(count / found["read_cpu_seconds"])
+    return bench
+
+
 def detection(quick: bool) -> Benchmark:
     """B12: faults injected into fixtures."""
     found = measure.worker("detection")
@@ -352,6 +368,7 @@ QUICK: dict[str, Callable[[bool], Any]] = {
     "B3": collector,
     "B4": judgement,
     "B6": report_files,
+    "B9": lint,
     "B12": detection,
     "netns_mode": netns_mode,
     "preflight": preflight,

@@ -214,6 +214,42 @@ def judgement(count: int) -> dict[str, Any]:
     return {**judged, "kept": 0}
 
 
+# B9
+
+
+def lint(count: int) -> dict[str, Any]:
+    """Text to documents, and all rules over them: workloads of each target, their claims and networks, a service."""
+    import yaml
+
+    from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.documents import parse
+    from ansible_collections.rdma.k8s.plugins.module_utils.core.lint import engine
+    from ansible_collections.rdma.k8s.tests.support.lint_cases import BASES
+
+    bases = [path.read_text(encoding="utf-8") for path in sorted(BASES.glob("*.yml"))]
+    texts: list[str] = []
+    held = 0
+    while held < count:
+        text = bases[len(texts) % len(bases)].replace("namespace: ai", "namespace: ai-%d" % len(texts))
+        texts.append(text)
+        held += text.count("\n---\n")
+    read = timed(lambda: [document for text in texts for document in parse(text, "bench.yml")])
+    documents = read.pop("kept")
+    judged = timed(lambda: engine.lint(documents, complete=True))
+    findings = judged.pop("kept")
+    assert not [finding for finding in findings if finding.status in ("fail", "warn", "unknown")]
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    plain = timed(lambda: [list(yaml.load_all(text, Loader=loader)) for text in texts])
+    return {
+        "documents": len(documents),
+        "findings": len(findings),
+        "read_cpu_seconds": read["cpu_seconds"],
+        "rules_cpu_seconds": judged["cpu_seconds"],
+        "yaml_cpu_seconds": plain["cpu_seconds"],
+        "cpu_seconds": read["cpu_seconds"] + judged["cpu_seconds"],
+        "kept": 0,
+    }
+
+
 # B12
 
 
@@ -245,6 +281,7 @@ MEASUREMENTS: dict[str, Callable[..., dict[str, Any]]] = {
     "queries": queries,
     "collect": collect,
     "judgement": judgement,
+    "lint": lint,
     "detection": detection,
 }
 

@@ -11,8 +11,9 @@ its beta versions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Optional
 
 from . import objects
@@ -154,7 +155,8 @@ def driver(expression: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def attributes(found: tuple[str, ...]) -> dict[str, set[str]]:
+@lru_cache(maxsize=4096)
+def attributes(found: tuple[str, ...]) -> Mapping[str, set[str]]:
     """The attributes that expressions speak of (``dra.net/ifName``), each with the texts to which it is compared."""
     named: dict[str, set[str]] = {}
     for expression in found:

@@ -10,6 +10,7 @@ A file of rules is imported here by name, so that what is seen statically is all
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from ..finding import PASS
@@ -23,6 +24,18 @@ from .registry import RULES, Rule
 
 RULE_FILES = (attachments, claims, fields, lingjun, memory, nccl, placement, resources, security)
 _SORTED = [RULES[check] for check in sorted(RULES)]
+
+
+@lru_cache(maxsize=256)
+def _rules_for(kind: str, target: str) -> tuple[Rule, ...]:
+    """The rules for a kind of object of a target, by their ids."""
+    return tuple(
+        [
+            entry
+            for entry in _SORTED
+            if (not entry.kinds or kind in entry.kinds) and (not entry.targets or target in entry.targets)
+        ]
+    )
 
 
 def lint(documents: Iterable[Document], **context: Any) -> list[LintFinding]:
@@ -40,13 +53,8 @@ def lint(documents: Iterable[Document], **context: Any) -> list[LintFinding]:
 
 def judge(document: Document, context: Context) -> Iterator[LintFinding]:
     """What every rule says of one document."""
-    kind = objects.kind(document.content)
-    target = target_of(document, context)
-    for entry in _SORTED:
-        if entry.kinds and kind not in entry.kinds:
-            continue
-        if not entry.targets or target in entry.targets:
-            yield from _findings(entry, document, context)
+    for entry in _rules_for(objects.kind(document.content), target_of(document, context)):
+        yield from _findings(entry, document, context)
 
 
 def _findings(entry: Rule, document: Document, context: Context) -> Iterator[LintFinding]:

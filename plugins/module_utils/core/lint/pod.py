@@ -291,6 +291,14 @@ def target_of(document: Document, context: Context) -> str:
     """The target of an object, by what its pods ask for; empty: it asks for nothing that would tell."""
     if context.target:
         return context.target
+    known: dict[int, str] = context.memo.setdefault("targets", {})
+    found = known.get(id(document))
+    if found is None:
+        found = known[id(document)] = _target_of(document, context)
+    return found
+
+
+def _target_of(document: Document, context: Context) -> str:
     for pod in pods(document, context):
         if pod.nics:
             return OKE
