@@ -88,6 +88,14 @@ EXAMPLES = r"""
     layout: compact
   delegate_to: localhost
 
+- name: Check a child range against the networks of the cluster
+  rdma.k8s.child_range_check:
+    child_range: 10.208.0.0/12
+    nodes:
+      - {name: n1, address: 10.140.77.19, subnet: 10.140.64.0/19}
+    networks: "{{ cluster.networks }}"
+  delegate_to: localhost
+
 - name: Read what somebody else recorded with kubectl
   rdma.k8s.cluster_info:
     src: recordings/kubectl
@@ -199,6 +207,31 @@ summary:
       elements: str
       returned: always
       sample: [10.96.0.0/16]
+networks:
+  description:
+    - The networks of pods and services as the document that O(rdma.k8s.child_range_check#module:networks) and the
+      setting C(cluster_networks) of a policy take. What is not known stands in its list C(unread).
+    - Where the whole network of pods is not known, the blocks of the nodes are in it.
+  returned: success
+  type: dict
+  contains:
+    document:
+      description: What it is.
+      type: str
+      returned: always
+      sample: rdma.k8s/networks
+    networks:
+      description: The IPv4 networks, each with its kind and where it is known from.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{"network": "10.96.0.0/16", "kind": "service", "sources": ["servicecidr kubernetes"], "used_by": []}]
+    unread:
+      description: What could not be told, and why.
+      type: list
+      elements: dict
+      returned: always
+      sample: []
 calls:
   description: Number of requests to the API server; null with O(src).
   returned: success
@@ -218,6 +251,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import collect, recorded
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sources import LiveSource
+from ansible_collections.rdma.k8s.plugins.module_utils.core import cluster_networks
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import SUBSETS, ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 
@@ -240,6 +274,7 @@ def _result(module: AnsibleModule) -> dict[str, Any]:
     result: dict[str, Any] = {
         "changed": False,
         "summary": recorded.summary(snapshot),
+        "networks": cluster_networks.document(snapshot).to_dict(),
         "calls": None if params["src"] else snapshot.collector.calls,
     }
     if not params["path"]:

@@ -10,14 +10,18 @@ gives the addresses has the whole one in its settings.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .. import deps
-from .cluster_snapshot import NetworkRange
+from .cluster_snapshot import ClusterSnapshot, NetworkRange
+from .errors import RdmaError
 from .kube.objects import entries, mapping, text
 from .net import find_prefix
+from .oke.networks import KnownNetwork, NetworkDocument, Unread, merged as merged_networks
+from .report.wording import flat
 
 SYSTEM = "kube-system"
 KUBEADM = "kubeadm-config"
@@ -130,3 +134,55 @@ def _json(value: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def document(snapshot: ClusterSnapshot) -> NetworkDocument:
+    """What a snapshot tells about networks, for the checks of a child range.
+
+    Where the whole pod network is not known, the blocks of the nodes are taken: they are in use, but not all there is,
+    so it stays among the unread ones.
+    """
+    known: list[KnownNetwork] = []
+    unread: list[Unread] = []
+    for kind, ranges, source in (
+        ("pod", snapshot.pod_cidrs, "pod CIDRs"),
+        ("service", snapshot.service_cidrs, "service CIDRs"),
+    ):
+        if ranges is None:
+            unread.append(_unread(snapshot, kind, source))
+        known += [found for entry in ranges or () for found in _known(kind, entry.cidr, entry.source)]
+    if snapshot.pod_cidrs is None:
+        known += _blocks(snapshot)
+    return NetworkDocument(merged_networks(known), None, tuple(unread))
+
+
+def _known(kind: str, cidr: str, source: str) -> list[KnownNetwork]:
+    prefix = find_prefix(cidr)
+    return [] if prefix is None else [KnownNetwork(kind, prefix.masked(), (flat(source),))]
+
+
+def _blocks(snapshot: ClusterSnapshot) -> list[KnownNetwork]:
+    """The blocks of the nodes, put together where they are side by side."""
+    found = []
+    for version in (4, 6):
+        blocks = []
+        for node in snapshot.nodes or ():
+            for text_ in node.pod_cidrs:
+                prefix = find_prefix(text_)
+                if prefix is not None and prefix.version == version:
+                    blocks.append(ipaddress.ip_network(str(prefix.masked())))
+        for network in ipaddress.collapse_addresses(blocks):  # type: ignore[type-var]  # all of one version
+            found += _known("pod", str(network), "blocks of nodes")
+    return found
+
+
+def _unread(snapshot: ClusterSnapshot, kind: str, source: str) -> Unread:
+    asked = "networks" in snapshot.subsets
+    reason = snapshot.error_of(source).partition(": ")[2] if asked else "The subset networks was not read."
+    error = RdmaError(
+        "cluster_networks_unknown",
+        "The whole %s network of the cluster %s is not known: %s"
+        % (kind, snapshot.name or "(no name)", reason),
+        hint="Give it as %s_cidrs, or read it with oke_network_info." % kind,
+    )
+    return Unread(error.code, error.message, error.hint)
