@@ -9,13 +9,16 @@ import json
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cli import arguments
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.model import TARGETS
 
+COLLECTION = Path(__file__).resolve().parents[5]
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -201,3 +204,19 @@ def test_a_pipe_is_read(command, manifests):
         ["bash", "-c", shell, "bash", *words], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 4, done.stderr
+
+
+def test_the_hook_of_pre_commit(program, manifests):
+    """The declared entry, run with files as pre-commit hands them over: it stops the commit at a failure only."""
+    (hook,) = yaml.safe_load((COLLECTION / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    project = tomllib.loads((COLLECTION / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    command, *words = hook["entry"].split()
+    assert (command in project["scripts"], hook["language"]) == (True, "python")
+    assert hook["types_or"] == ["yaml", "json"]
+    bad, good = str(manifests / "m/bad.yml"), str(manifests / "m/deep/good.yaml")
+    other = str(manifests / "m/deep/good.json")
+    assert program(*words, *ONLY, good, other).code == 0
+    assert program(*words, *ONLY, other).code == 0  # a commit without workloads
+    stopped = program(*words, *ONLY, good, bad)
+    assert stopped.code == 4
+    assert "%s:5: FAIL" % bad in stopped.out
