@@ -29,7 +29,7 @@ from .claim_rules import (
     RULES,
     SELECTS_RDMA_NIC,
     SELECTS_RDMA_ONLY,
-    Rule,
+    ClaimRule,
     SelectorRule,
     Wording,
 )
@@ -278,7 +278,7 @@ VIEWS: tuple[tuple[str, str], ...] = (
 """What the validations look at: the twin of :mod:`.claim_views`."""
 
 
-def _judged(rule: Rule, scope: Optional[Condition], more: str = "") -> Validation:
+def _judged(rule: ClaimRule, scope: Optional[Condition], more: str = "") -> Validation:
     gate = cel.render(scope, "v") if scope is not None else "false"
     broken = '(%s) && [v["parameters"]].exists(p, %s)' % (gate, cel.render(rule.condition, "p"))
     message = " ".join([text for text in (rule.message, more, rule.hint) if text])

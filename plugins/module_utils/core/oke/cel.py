@@ -49,7 +49,7 @@ def render(condition: Condition, name: str, depth: int = 0) -> str:
         return '!(%s) || %s == ""' % (there, value)
     if isinstance(condition, given.OtherFamily):
         second, other = reach(name, condition.other)
-        return "%s && %s && %s" % (there, second, _differ(value, other))
+        return "%s && %s && %s" % (there, second, _of_two_families(value, other))
     return "%s && %s" % (there, _test(condition, value, depth))
 
 
@@ -137,7 +137,7 @@ def _test_of_text(condition: Any, value: str) -> str:
     )
 
 
-def _differ(one: str, other: str) -> str:
+def _of_two_families(one: str, other: str) -> str:
     texts = "%s && %s" % (_is(one, given.TEXT), _is(other, given.TEXT))
     return "%s && %s && %s && %s != %s" % (texts, _known(one), _known(other), _family(one), _family(other))
 

@@ -100,7 +100,7 @@ POSSIBLE = "That fails when the request gets an Ethernet RDMA NIC."
 
 
 @dataclass(frozen=True)
-class Rule:
+class ClaimRule:
     """A rule about a configuration.
 
     :param code: stable; where the provider refuses, its error code.
@@ -121,12 +121,21 @@ class Rule:
     provider: bool = False
     severity: str = ERROR
 
+    def error(self, found: str = "", **details: Any) -> RdmaError:
+        """The rule as an error.
+
+        :param found: a sentence about what was found.
+        """
+        return RdmaError(
+            self.code, " ".join([text for text in (self.message, found) if text]), hint=self.hint, **details
+        )
+
 
 @dataclass(frozen=True)
 class Violation:
     """A rule that a configuration breaks. ``path`` is below the parameters, ``found`` the value there for a message."""
 
-    rule: Rule
+    rule: ClaimRule
     path: Path
     found: str
 
@@ -144,9 +153,9 @@ class Violation:
 
     def error(self, **details: Any) -> RdmaError:
         """What the provider answers."""
-        where = dotted(self.path) or "The configuration"
-        message = "%s %s is %s." % (self.rule.message, where, self.found)
-        return RdmaError(self.code, message, hint=self.hint, where=where, **details)
+        where = dotted(self.path)
+        told = "%s is %s." % (where or "The configuration", self.found)
+        return self.rule.error(told, where=where, **details)
 
 
 # --- what the driver decodes (F106)
@@ -294,17 +303,17 @@ _NO_OWN = "The claim sets %s, but the profile " + PROFILE + " derives the child 
 _DRIVER = "Correct the value, or remove it."
 
 
-def _refusal(code: str, setting: str, hint: str, condition: Condition) -> Rule:
-    return Rule(code, WL_CLAIM, ("F32",), RESOLVED, _NO_OWN % setting, hint, condition, provider=True)
+def _refusal(code: str, setting: str, hint: str, condition: Condition) -> ClaimRule:
+    return ClaimRule(code, WL_CLAIM, ("F32",), RESOLVED, _NO_OWN % setting, hint, condition, provider=True)
 
 
-def _driver(
+def _driver_rule(
     code: str, fact: str, message: str, condition: Condition, hint: str = _DRIVER, **more: Any
-) -> Rule:
-    return Rule(code, WL_CLAIM, (fact,), ANY, message, hint, condition, **more)
+) -> ClaimRule:
+    return ClaimRule(code, WL_CLAIM, (fact,), ANY, message, hint, condition, **more)
 
 
-CONFIG_MISSING = Rule(
+CONFIG_MISSING = ClaimRule(
     "config_missing",
     WL_CLAIM,
     ("F31",),
@@ -316,7 +325,7 @@ CONFIG_MISSING = Rule(
 )
 """Only the provider can tell: a NIC that is offered with the profile brings it along, so a claim needs none (F43)."""
 
-UNSUPPORTED_PROFILE = Rule(
+UNSUPPORTED_PROFILE = ClaimRule(
     "unsupported_profile",
     WL_CLAIM,
     ("F31",),
@@ -327,7 +336,7 @@ UNSUPPORTED_PROFILE = Rule(
     provider=True,
 )
 
-PROVIDER_RULES: tuple[Rule, ...] = (
+PROVIDER_RULES: tuple[ClaimRule, ...] = (
     _refusal(
         "claim_passthrough",
         "interface.type Passthrough",
@@ -350,39 +359,39 @@ PROVIDER_RULES: tuple[Rule, ...] = (
 )
 """What the profile refuses of a configuration of its own, in this order (F32)."""
 
-DRIVER_RULES: tuple[Rule, ...] = (
-    _driver(
+DRIVER_RULES: tuple[ClaimRule, ...] = (
+    _driver_rule(
         "config_malformed",
         "F106",
         "The configuration has a value of a wrong type.",
         any_of(*_wrong_types(PARAMETERS, ())),
     ),
-    _driver(
+    _driver_rule(
         "config_unknown_field",
         "F106",
         "The configuration has a field that the driver does not know.",
         any_of(*_unknown_keys(PARAMETERS, ())),
         "Correct the name of the field; upper and lower case count.",
     ),
-    _driver(
+    _driver_rule(
         "config_name",
         "F106",
         "interface.name is no name of an interface: at most 15 letters, digits, '-', '_' and '.'.",
         any_of(Mismatches(_setting("name"), _NAME), Is(_setting("name"), (".", ".."))),
     ),
-    _driver(
+    _driver_rule(
         "config_type",
         "F108",
         "interface.type is neither Passthrough nor IPVLAN.",
         IsNot(_TYPE, ("", "Passthrough", "IPVLAN")),
     ),
-    _driver(
+    _driver_rule(
         "config_addressing",
         "F108",
         "interface.addressing is none of Static, DHCP, SLAAC and Unnumbered.",
         IsNot(_ADDRESSING, ("", "Static", "DHCP", "SLAAC", "Unnumbered")),
     ),
-    _driver(
+    _driver_rule(
         "config_dhcp",
         "F108",
         "interface.dhcp is true beside another addressing or beside addresses.",
@@ -392,21 +401,21 @@ DRIVER_RULES: tuple[Rule, ...] = (
         ),
         "Keep one of them.",
     ),
-    _driver(
+    _driver_rule(
         "config_unnumbered",
         "F108",
         "Unnumbered addressing is for children without addresses.",
         all_of(Is(_ADDRESSING, ("Unnumbered",)), any_of(Unless(_CHILD), Given(_ADDRESSES))),
         "Remove interface.addressing.",
     ),
-    _driver(
+    _driver_rule(
         "config_child",
         "F108",
         "A child takes neither a hardware address nor DHCP.",
         all_of(_CHILD, any_of(Set(_setting("hardwareAddr")), Is(_ADDRESSING, ("DHCP",)), _DHCP_FLAG)),
         "Remove interface.hardwareAddr, interface.dhcp and DHCP addressing.",
     ),
-    _driver(
+    _driver_rule(
         "config_ipvlan",
         "F108",
         "interface.ipvlan is only for type IPVLAN, with mode L2 and flag Bridge.",
@@ -417,14 +426,14 @@ DRIVER_RULES: tuple[Rule, ...] = (
         ),
         "Remove interface.ipvlan: the defaults are the only values.",
     ),
-    _driver(
+    _driver_rule(
         "config_address",
         "F106",
         "An entry of interface.addresses is no prefix ADDRESS/LENGTH.",
         Each(_ADDRESSES, any_of(NoPrefix(()), Is((), ("",)))),
     ),
-    _driver("config_mtu", "F106", "interface.mtu is less than 68.", Outside(_setting("mtu"), 68)),
-    _driver(
+    _driver_rule("config_mtu", "F106", "interface.mtu is less than 68.", Outside(_setting("mtu"), 68)),
+    _driver_rule(
         "config_ipv6",
         "F89",
         "The IPv6 settings of the interface exclude each other, or need an MTU of 1280.",
@@ -453,25 +462,25 @@ DRIVER_RULES: tuple[Rule, ...] = (
             ),
         ),
     ),
-    _driver(
+    _driver_rule(
         "config_hardware_address",
         "F106",
         "interface.hardwareAddr is no hardware address.",
         any_of(Is(_setting("hardwareAddr"), ("",)), Mismatches(_setting("hardwareAddr"), _MAC)),
     ),
-    _driver(
+    _driver_rule(
         "config_offload",
         "F106",
         "A size of GSO or GRO is not more than 0.",
         any_of(*[Outside(_setting(name), 1) for name in OFFLOAD_SIZES]),
     ),
-    _driver(
+    _driver_rule(
         "config_arp",
         "F106",
         "interface.arpIgnore is none of 0, 1, 2, 3 and 8, or interface.arpAnnounce none of 0, 1 and 2.",
         any_of(IsNot(_setting("arpIgnore"), (0, 1, 2, 3, 8)), IsNot(_setting("arpAnnounce"), (0, 1, 2))),
     ),
-    _driver(
+    _driver_rule(
         "config_vrf",
         "F106",
         "interface.vrf needs a name, and its table is more than 0 and none of 253, 254 and 255.",
@@ -481,7 +490,7 @@ DRIVER_RULES: tuple[Rule, ...] = (
             Is(("interface", "vrf", "table"), (253, 254, 255)),
         ),
     ),
-    _driver(
+    _driver_rule(
         "config_route",
         "F107",
         "A route needs a destination, scope 0 with a gateway or scope 253, and addresses of one family.",
@@ -498,7 +507,7 @@ DRIVER_RULES: tuple[Rule, ...] = (
             Outside(("table",), 0),
         ),
     ),
-    _driver(
+    _driver_rule(
         "config_rule",
         "F107",
         "A rule has a priority from 0 to 32767, a table that is not negative, and prefixes of one family.",
@@ -511,14 +520,14 @@ DRIVER_RULES: tuple[Rule, ...] = (
             OtherFamily(("source",), ("destination",)),
         ),
     ),
-    _driver(
+    _driver_rule(
         "config_rules_with_vrf",
         "F107",
         "Rules cannot stand beside interface.vrf.",
         all_of(Given(("rules",)), Set(_setting("vrf"))),
         "Remove the rules or the VRF.",
     ),
-    _driver(
+    _driver_rule(
         "config_neighbor",
         "F106",
         "A neighbor needs an IP address as destination and a hardware address.",
@@ -533,8 +542,8 @@ DRIVER_RULES: tuple[Rule, ...] = (
 )
 """What the driver refuses of any configuration, as far as it can be told from the configuration alone."""
 
-RDMA_ONLY_RULES: tuple[Rule, ...] = (
-    Rule(
+RDMA_ONLY_RULES: tuple[ClaimRule, ...] = (
+    ClaimRule(
         "rdma_only_profile",
         WL_INFINIBAND,
         ("F82", "F84"),
@@ -543,7 +552,7 @@ RDMA_ONLY_RULES: tuple[Rule, ...] = (
         "Remove the profile: such a device needs no configuration.",
         Given(("profile",)),
     ),
-    Rule(
+    ClaimRule(
         "rdma_only_settings",
         WL_INFINIBAND,
         ("F84", "F109"),
@@ -563,8 +572,8 @@ RDMA_ONLY_RULES: tuple[Rule, ...] = (
     ),
 )
 
-ROUTING_RULES: tuple[Rule, ...] = (
-    Rule(
+ROUTING_RULES: tuple[ClaimRule, ...] = (
+    ClaimRule(
         "claim_owns_routing",
         WL_ROUTING,
         ("F38",),
@@ -576,7 +585,7 @@ ROUTING_RULES: tuple[Rule, ...] = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ClaimRule, ...] = (
     UNSUPPORTED_PROFILE,
     *PROVIDER_RULES,
     *DRIVER_RULES,
@@ -585,7 +594,7 @@ RULES: tuple[Rule, ...] = (
 )
 """All rules that look at a configuration."""
 
-BY_CODE: Mapping[str, Rule] = {rule.code: rule for rule in RULES}
+BY_CODE: Mapping[str, ClaimRule] = {rule.code: rule for rule in RULES}
 
 
 @dataclass(frozen=True)
@@ -615,12 +624,12 @@ NODE_LEVEL_SELECTOR = SelectorRule(
 )
 
 
-def applies(rule: Rule, profile_provider: str) -> bool:
+def applies(rule: ClaimRule, profile_provider: str) -> bool:
     """Whether a rule makes sense with this provider: with ``none`` no profile is resolved (F105)."""
     return profile_provider != "none" or rule.scope.name not in (NAMED.name, RESOLVED.name)
 
 
-def violations(config: Any, rules: Iterable[Rule] = RULES) -> list[Violation]:
+def violations(config: Any, rules: Iterable[ClaimRule] = RULES) -> list[Violation]:
     """The rules that one configuration breaks, in the order of the table, whatever their scope.
 
     :param config: the opaque parameters as JSON; any value is taken.
@@ -633,7 +642,7 @@ def violations(config: Any, rules: Iterable[Rule] = RULES) -> list[Violation]:
     return found
 
 
-def first_violation(config: Any, rules: Iterable[Rule]) -> Optional[Violation]:
+def first_violation(config: Any, rules: Iterable[ClaimRule]) -> Optional[Violation]:
     """The first rule that is broken."""
     return next(iter(violations(config, rules)), None)
 

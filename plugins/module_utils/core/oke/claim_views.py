@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import claim_rules, conditions
-from .claim_rules import SELECTS_RDMA_NIC, SELECTS_RDMA_ONLY, Rule, SelectorRule, Violation, Wording
+from .claim_rules import SELECTS_RDMA_NIC, SELECTS_RDMA_ONLY, ClaimRule, SelectorRule, Violation, Wording
 from .conditions import Path
 from .constants import DRIVER
 
@@ -129,7 +129,7 @@ def views(
     return found
 
 
-def judge(view: View, rule: Rule) -> tuple[str, Optional[Violation]]:
+def judge(view: View, rule: ClaimRule) -> tuple[str, Optional[Violation]]:
     """Whether a configuration breaks a rule: ``certain``, or ``possible`` when it depends on the device."""
     scope, seen = rule.scope, view.to_dict()
     if conditions.holds(scope.certain, seen):

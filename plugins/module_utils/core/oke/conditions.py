@@ -219,7 +219,7 @@ def find(condition: Condition, value: Any) -> Optional[Path]:
         place = None if found is None else find(condition.condition, found)
         return None if place is None else (*condition.path, *place)
     if isinstance(condition, OtherFamily):
-        return condition.path if _differ(found, at(value, condition.other)) else None
+        return condition.path if _of_two_families(found, at(value, condition.other)) else None
     if isinstance(condition, UnknownKey):
         unknown = [key for key in found if key not in condition.keys] if isinstance(found, dict) else []
         return (*condition.path, unknown[0]) if unknown else None
@@ -291,7 +291,7 @@ def _holds_of_text(condition: Any, found: str) -> bool:
     return (find_prefix(found) if isinstance(condition, NoPrefix) else _address(found)) is None
 
 
-def _differ(one: Any, other: Any) -> bool:
+def _of_two_families(one: Any, other: Any) -> bool:
     families = [_family(one), _family(other)]
     return None not in families and families[0] != families[1]
 

@@ -167,8 +167,7 @@ def resolve(claim: Optional[Claim], device: Device, node: Node) -> Resolution:
 def _require_profile(claim: Optional[Claim]) -> Claim:
     """Steps 1 and 2."""
     if claim is None:
-        missing = claim_rules.CONFIG_MISSING
-        raise RdmaError(missing.code, missing.message, hint=missing.hint)
+        raise claim_rules.CONFIG_MISSING.error()
     _refuse(claim, (claim_rules.UNSUPPORTED_PROFILE,), profile=claim.profile)
     return claim
 
@@ -178,7 +177,7 @@ def _check_settings(claim: Claim) -> None:
     _refuse(claim, claim_rules.PROVIDER_RULES)
 
 
-def _refuse(claim: Claim, rules: Iterable[claim_rules.Rule], **details: Any) -> None:
+def _refuse(claim: Claim, rules: Iterable[claim_rules.ClaimRule], **details: Any) -> None:
     broken = claim_rules.first_violation(claim.to_dict(), rules)
     if broken is not None:
         raise broken.error(**details)

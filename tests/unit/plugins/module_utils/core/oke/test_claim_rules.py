@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import claim_rules, claim_views, profile
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.claim_rules import RULES, Rule
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.claim_rules import RULES, ClaimRule
 from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases
 from ansible_collections.rdma.k8s.tests.support.outcome import error_of, outcome
 
@@ -64,7 +64,7 @@ def test_lint_admission_and_provider_agree(case: Case) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_a_rule_says_what_is_wrong_and_what_to_do(rule: Rule) -> None:
+def test_a_rule_says_what_is_wrong_and_what_to_do(rule: ClaimRule) -> None:
     """The words are the same in the lint, the policies and the provider, so they have to do everywhere."""
     assert re.fullmatch("RDMA-WL-0(02|05|14)", rule.check)
     assert rule.message.endswith(".")
