@@ -134,7 +134,7 @@ def test_scalars_are_read_as_kubectl_reads_them(text, value):
 def test_a_number_that_does_not_fit_64_bits():
     assert parse("a: 18446744073709551615\n", "-")[0].content["a"] == 2**64 - 1
     assert isinstance(parse("a: 18446744073709551616\n", "-")[0].content["a"], float)
-    assert isinstance(parse("a: 1%s\n" % ("0" * 5000), "-")[0].content["a"], float | int)
+    assert isinstance(parse("a: 1%s\n" % ("0" * 5000), "-")[0].content["a"], (float, int))
 
 
 @pytest.mark.parametrize(("text", "key"), KEYS.items())
