@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -213,6 +214,19 @@ class Programs:
                 target = directory / "chart" / path.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
+
+    def go_module(self, name: str, version: str, checksum: str) -> pathlib.Path:
+        """The sources of a Go module of which nothing is built; ``checksum`` as go.sum has it."""
+        go = self._find_go()
+        command = [str(go), "mod", "download", "-json", f"{name}@{version}"]
+        done = subprocess.run(
+            command, cwd=self.store, env=self._environment(go), capture_output=True, text=True, check=False
+        )
+        found = json.loads(done.stdout or "{}")
+        if done.returncode or found.get("Sum") != checksum:
+            said = found.get("Error") or done.stderr.strip() or f"its checksum is {found.get('Sum')}"
+            raise LabError("module_missing", f"{name}@{version}: {said}.")
+        return pathlib.Path(found["Dir"])
 
     @property
     def chart(self) -> pathlib.Path:

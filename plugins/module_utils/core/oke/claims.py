@@ -262,7 +262,7 @@ def _selector(expression: str) -> dict[str, Any]:
     return {"cel": {"expression": expression}}
 
 
-def _node_attribute(name: str, value: Any) -> tuple[str, Union[str, int, bool]]:
+def _node_attribute(name: str, value: Any) -> tuple[str, Any]:
     found = _ATTRIBUTE.fullmatch(name)
     wanted = NODE_ATTRIBUTES.get(name)
     if not found or (found[1] is None and wanted is None):
@@ -271,14 +271,11 @@ def _node_attribute(name: str, value: Any) -> tuple[str, Union[str, int, bool]]:
             "is no attribute of a node",
             "Use one of %s, or a full name such as example.org/rail." % ", ".join(NODE_ATTRIBUTES),
         )
-    if isinstance(value, bool):
-        kind: type = bool
-    elif isinstance(value, int):
-        kind = int
-    else:
-        kind = str
-    if not isinstance(value, kind) or (wanted is not None and kind is not wanted) or value == "":
-        words = {str: "a text", int: "a number", bool: "true or false"}
+    words = {str: "a text", int: "a number", bool: "true or false"}
+    kind = next(
+        (entry for entry in (bool, int, str) if isinstance(value, entry)), None
+    )  # a truth is an int too
+    if kind is None or (wanted is not None and kind is not wanted) or value == "":
         wish = words[wanted] if wanted is not None else "a text, a number, or true or false"
         raise _attribute_error(name, "must be %s, found %s" % (wish, quoted(value)), "Correct the value.")
     full = name if found[1] else "%s/%s" % (ATTRIBUTE_DOMAIN, name)

@@ -65,7 +65,8 @@ def devices_of(slices: Iterable[Any]) -> dict[str, list[Attributes]]:
         node, pool = text(spec.get("nodeName")), mapping(spec, "pool")
         if spec.get("driver") != DRIVER or not node:
             continue
-        generation = pool.get("generation") if isinstance(pool.get("generation"), int) else 0
+        said = pool.get("generation")
+        generation = said if isinstance(said, int) else 0
         name = "%s/%s" % (node, text(pool.get("name")))
         newest[name] = max(newest.get(name, generation), generation)
         devices = [_attributes(device) for position, device in entries(spec.get("devices"))]
