@@ -27,7 +27,8 @@ def _annotation(pod: Pod, key: str = NETWORKS) -> Path:
 
 
 def _named(attachments: list[Attachment]) -> str:
-    return ", ".join([_name(attachment) for attachment in attachments])
+    """The names of networks, each once."""
+    return ", ".join(dict.fromkeys([_name(attachment) for attachment in attachments]))
 
 
 def _name(attachment: Attachment) -> str:
@@ -140,9 +141,10 @@ def defined(pod: Pod) -> Iterator[Verdict]:
         yield skipped("Spiderpool sets the networks when the pod is made (%s)." % pod.injected)
     elif not pod.attachments:
         yield skipped("The pods have no further network.")
-    for attachment in pod.attachments if not pod.injected else ():
-        if attachment.document is not None:
-            continue
+    absent = [
+        attachment for attachment in pod.attachments if attachment.document is None and not pod.injected
+    ]
+    for attachment in dict.fromkeys(absent):
         elsewhere = pod.context.namespaces("NetworkAttachmentDefinition", attachment.name)
         note = ", only in namespace %s" % ", ".join(elsewhere) if elsewhere else ""
         if pod.context.complete:

@@ -153,3 +153,13 @@ def test_an_init_container_alone_makes_its_pod_one_that_uses_rdma() -> None:
     assert pod.rdma is True
     assert [container.name for container in pod.rdma_containers] == ["probe"]
     assert pod.amount("spidernet.io/gpu1sriov") == 1
+
+
+def test_a_network_that_is_used_often_is_told_once() -> None:
+    annotations = {"k8s.v1.cni.cncf.io/networks": ",".join(["rdma-vf"] * 16)}
+    pod = {"kind": "Pod", "metadata": {"name": "a", "annotations": annotations}, "spec": {"containers": []}}
+    for complete in (True, False):
+        findings = engine.lint([Document(pod, "x.yml")], complete=complete)
+        told = [finding for finding in findings if finding.rule == "RDMA-WL-008"]
+        assert len(told) == 1
+        assert told[0].message.count("rdma-vf") == 1
