@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
-from ..finding import ERROR
+from ..finding import ERROR, SKIP
 from ..kube.documents import Document
 from ..kube.pod_templates import POD_KINDS
 from .devices import DEVICE, form_of, interface_of
@@ -112,17 +112,25 @@ def names(document: Document, context: Context) -> Iterator[Verdict]:
         settings = told(pod, sent, (*SOCKETS, HCAS))
         if not settings:
             yield skipped("The environment names no interface and no RDMA device.")
-        for setting in settings:
-            if setting.value is None:
-                yield unknown(
-                    setting.path, "%s is set, its value could not be told%s." % (setting.name, _from(setting))
-                )
-            elif setting.name == HCAS:
-                yield from _devices(pod, setting, setting.value)
-            else:
-                yield from _sockets(pod, setting, setting.value)
+        found = [list(_named(pod, setting)) for setting in settings]
+        wrong = [verdict for verdicts in found for verdict in verdicts if verdict.status != SKIP]
+        yield from wrong
+        if found and not wrong and all(found):  # none of them passed
+            yield found[0][0]
 
     return over_pods(of_pod, document, context)
+
+
+def _named(pod: Pod, setting: Setting) -> Iterator[Verdict]:
+    """What is wrong with the names that a variable lists; nothing: they exist."""
+    if setting.value is None:
+        yield unknown(
+            setting.path, "%s is set, its value could not be told%s." % (setting.name, _from(setting))
+        )
+    elif setting.name == HCAS:
+        yield from _devices(pod, setting, setting.value)
+    else:
+        yield from _sockets(pod, setting, setting.value)
 
 
 def listed(value: str) -> tuple[str, list[str]]:
