@@ -62,6 +62,7 @@ def judge(
         target=params["target"] or "",
         shape=params["shape"] or "",
         complete=params["complete"],
+        options=params["options"],
     )
 
 

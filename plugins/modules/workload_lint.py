@@ -63,6 +63,10 @@ options:
   shape:
     description: Shape of the nodes for which the workloads are meant, such as V(BM.GPU.H100.8).
     type: str
+  options:
+    description: What no manifest tells, by name; see the page of the rules.
+    type: dict
+    default: {}
   complete:
     description:
       - The objects are all that exists, so what they name and what is not among them is missing. Otherwise such a
@@ -142,6 +146,8 @@ EXAMPLES = r"""
   rdma.k8s.workload_lint:
     namespaces: [ml, batch]
     shape: BM.GPU.H100.8
+    options:
+      memlock_unlimited: true
   delegate_to: localhost
   run_once: true
   register: lint
@@ -328,6 +334,7 @@ def main() -> None:
             "definitions": {"type": "bool", "default": False},
             "target": {"type": "str", "choices": list(TARGETS)},
             "shape": {"type": "str"},
+            "options": {"type": "dict", "default": {}},
             "complete": {"type": "bool", "default": False},
             "select": texts,
             "ignore": texts,

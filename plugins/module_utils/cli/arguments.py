@@ -264,6 +264,13 @@ def _lint(command: argparse.ArgumentParser) -> None:
     )
     rules.add_argument("--shape", metavar="NAME", help="shape of the nodes, such as BM.GPU.H100.8")
     rules.add_argument(
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="what no manifest tells, such as memlock_unlimited=true; may be repeated",
+    )
+    rules.add_argument(
         "--complete",
         action="store_true",
         help="the manifests are all that exists: what they name and do not hold is missing",

@@ -11,8 +11,11 @@ import os
 import sys
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 from .. import manifest_files
+from ..core import json_text
 from ..core.errors import RdmaError
 from ..core.finding import ERROR, EXIT_GOOD, EXIT_USAGE, summarise
 from ..core.lint.outcome import WAIVED, Judged, Outcome, lint
@@ -43,6 +46,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         target=arguments.target or "",
         complete=arguments.complete,
         shape=arguments.shape or "",
+        options=_options(arguments.option),
     )
     text = "" if arguments.format == "text" else _formatted(outcome, arguments, time)
     if arguments.output:
@@ -63,6 +67,24 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     if not arguments.exit_code:
         return EXIT_GOOD
     return outcome.exit_code(arguments.threshold or ERROR, arguments.strict)
+
+
+def _options(given: Sequence[str]) -> dict[str, Any]:
+    """Names and values of ``--option``; the lint itself says which there are."""
+    found: dict[str, Any] = {}
+    for option in given:
+        name, equals, value = option.partition("=")
+        if not equals or not name:
+            raise RdmaError("setting_malformed", "--option %r must be NAME=VALUE." % option)
+        found[name] = {"true": True, "false": False}.get(value, value)
+        if value[:1] in ("[", "{"):
+            try:
+                found[name] = json_text.loads(value)
+            except ValueError as error:
+                raise RdmaError(
+                    "setting_malformed", "--option %s: the value is not JSON: %s." % (name, error)
+                ) from error
+    return found
 
 
 def _formatted(outcome: Outcome, arguments: Namespace, time: str) -> str:

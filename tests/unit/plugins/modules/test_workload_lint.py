@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import yaml
 from ansible_collections.rdma.k8s.plugins.module_utils.report_files import read_result
 from ansible_collections.rdma.k8s.plugins.modules import workload_lint
 from ansible_collections.rdma.k8s.tests.support import change_run
+from ansible_collections.rdma.k8s.tests.support.lint_cases import base
 
 RULE = "RDMA-WL-013"
 POD = """\
@@ -136,3 +138,12 @@ def test_the_result_document_and_sarif():
     assert good(**options)["changed"] is True
     Path("build/result.json").write_text("nonsense")
     assert good(**options)["changed"] is True
+
+
+def test_options():
+    assert run(documents=[OBJECT], options={"nonsense": 1})["code"] == "lint_option_unknown"
+    contents = [copy.deepcopy(document.content) for document in base("oke_job")]
+    del contents[0]["spec"]["template"]["spec"]["containers"][0]["securityContext"]
+    assert good(documents=contents, select=["RDMA-WL-009"])["counts"]["fail"] == 1
+    told = good(documents=contents, select=["RDMA-WL-009"], options={"memlock_unlimited": True})
+    assert (told["counts"]["fail"], told["counts"]["pass"]) == (0, 1)

@@ -191,6 +191,18 @@ def test_names_cannot_harm_the_terminal(run, manifests):
     assert "Pod ml/\ufffd[31mred\n" in out
 
 
+def test_options(run, manifests):
+    taints = 'taints=[{"key": "a"}]'
+    assert run("lint", "m", "--option", "memlock_unlimited=true", "--option", taints).good()
+    for option, sentence in {
+        "memlock": "--option 'memlock' must be NAME=VALUE.",
+        "taints=[": "--option taints: the value is not JSON",
+        "memlock_unlimited=yes": "The option memlock_unlimited must be a boolean",
+        "nonsense=1": "The lint has no option",
+    }.items():
+        assert sentence in run("lint", "m", "--option", option).refused()
+
+
 def test_the_targets_are_those_of_the_lint():
     assert arguments.TARGETS == TARGETS
 
