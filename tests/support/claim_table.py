@@ -15,7 +15,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import claim_rul
 from ansible_collections.rdma.k8s.tests.support.claim_cases import claim_cases, pod_cases
 
 HEAD = ("rule", "lint", "admission", "provider", "cases")
-NEVER = "–"
+NEVER = "-"
 
 
 def verdict_table() -> str:
@@ -41,38 +41,33 @@ def verdict_table() -> str:
             _line(
                 [
                     "[`%s`](#%s)" % (rule.code, rule.code),
-                    _words(case["lint"][rule.check] for case in pods) if rule.certain else "follows the claims",
+                    _words(case["lint"][rule.check] for case in pods)
+                    if rule.certain
+                    else "follows the claims",
                     _words(case["admission"][rule.code] for case in pods),
                     NEVER,
                     str(len(pods)),
                 ]
             )
         )
-    lines.append(
-        _line(["[`config_missing`](error-codes.md#config_missing)", NEVER, NEVER, "refuses", NEVER])
-    )
+    lines.append(_line(["[`config_missing`](error-codes.md#config_missing)", NEVER, NEVER, "refuses", NEVER]))
     return "\n".join(lines)
 
 
 def rule_list() -> str:
     """Each rule with its words."""
-    found = [_claim_rule(rule) for rule in claim_rules.RULES]
     selector = claim_rules.NODE_LEVEL_SELECTOR
-    found.append(
-        _entry(selector.code, selector.check, "requests", selector.message, selector.hint, selector.facts)
-    )
-    found += [_entry(rule.code, rule.check, "pods", rule.message, rule.hint, ()) for rule in pod_rules.RULES]
+    found = [_entry(rule, rule.scope.meaning, rule.facts) for rule in claim_rules.RULES]
+    found.append(_entry(selector, "requests", selector.facts))
+    found += [_entry(rule, "pods") for rule in pod_rules.RULES]
     return "\n".join(found)
 
 
-def _claim_rule(rule: claim_rules.ClaimRule) -> str:
-    return _entry(rule.code, rule.check, rule.scope.meaning, rule.message, rule.hint, rule.facts)
-
-
-def _entry(code: str, check: str, scope: str, message: str, hint: str, facts: Iterable[str]) -> str:
-    links = ["[%s](../checks/wl.md#%s)" % (check, check.lower())]
+def _entry(rule: Any, scope: str, facts: Iterable[str] = ()) -> str:
+    links = ["[%s](../checks/wl.md#%s)" % (rule.check, rule.check.lower())]
     links += ["[%s](facts/oke-dranet.md#%s)" % (fact, fact.lower()) for fact in facts]
-    return '- <a id="%s"></a>`%s`, for %s. %s %s %s' % (code, code, scope, message, hint, ", ".join(links))
+    told = '- <a id="%s"></a>`%s`, for %s. %s %s %s'
+    return told % (rule.code, rule.code, scope, rule.message, rule.hint, ", ".join(links))
 
 
 def _provider(code: str, verdicts: list[Any]) -> str:
