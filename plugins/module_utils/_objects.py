@@ -47,32 +47,37 @@ def run(module: AnsibleModule, render: Callable[[], Rendering], *, read_cluster:
     :param read_cluster: ``render`` reads the API itself, so its library is needed for ``rendered`` as well.
     """
     state = module.params["state"]
+    done: list[objects.Outcome] = []
     try:
         talks = read_cluster or state != "rendered"
         _module.prepare(module, _kube.LIBRARIES if talks else ())
         rendering = render()
-        result = _act(module, rendering)
+        result = _act(module, rendering, done)
     except RdmaError as error:
-        _module.fail(module, error)
+        _module.fail(module, error, changed=objects.changed(done), actions=_actions(done))
     module.exit_json(**result, **rendering.values)
 
 
-def _act(module: AnsibleModule, rendering: Rendering) -> dict[str, Any]:
+def _act(module: AnsibleModule, rendering: Rendering, outcomes: list[objects.Outcome]) -> dict[str, Any]:
     params = module.params
     documents = list(rendering.documents)
     text = manifest.text(documents, rendering.comment)
-    outcomes: list[objects.Outcome] = []
     if params["state"] == "present":
-        outcomes = objects.present(
+        objects.present(
             _kube.connect(module),
             documents,
             dry_run=module.check_mode,
             force=params["force"],
             replace=params.get("replace", False),
+            done=outcomes,
         )
     elif params["state"] == "absent":
-        outcomes = objects.absent(
-            _kube.connect(module), documents, dry_run=module.check_mode, force=params["force"]
+        objects.absent(
+            _kube.connect(module),
+            documents,
+            dry_run=module.check_mode,
+            force=params["force"],
+            done=outcomes,
         )
     differences = objects.diff(outcomes, manifest.text)
     written = False
@@ -81,14 +86,17 @@ def _act(module: AnsibleModule, rendering: Rendering) -> dict[str, Any]:
         differences += [difference] if written else []
     result: dict[str, Any] = {
         "changed": objects.changed(outcomes) or written,
-        "actions": ["%s %s" % (outcome.action, outcome.reference) for outcome in outcomes if outcome.action]
-        + (["write %s" % params["path"]] if written else []),
+        "actions": _actions(outcomes) + (["write %s" % params["path"]] if written else []),
         "manifest": text,
         "objects": documents,
     }
     if module._diff:
         result["diff"] = differences
     return result
+
+
+def _actions(outcomes: Sequence[objects.Outcome]) -> list[str]:
+    return ["%s %s" % (outcome.action, outcome.reference) for outcome in outcomes if outcome.action]
 
 
 def _write(path: str, text: str, dry_run: bool) -> tuple[bool, dict[str, str]]:

@@ -353,3 +353,27 @@ def test_a_template_with_another_content(control_plane: Any, namespace: str) -> 
     replaced = run(claim_template, control_plane, **options, nics=["rdma1"], replace=True)
     assert replaced["actions"] == ["replace ResourceClaimTemplate %s/nics" % namespace]
     assert [entry["name"] for entry in replaced["requests"]] == ["rdma1"]
+
+
+def test_a_job_with_another_content(control_plane: Any, namespace: str) -> None:
+    """What was done before the error is told; then the Job is replaced, and its Service stays as it is."""
+    options = {
+        "name": "train",
+        "namespace": namespace,
+        "state": "present",
+        "image": "x",
+        "target": "ack_lingjun",
+    }
+    foreign = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": namespace}}
+    container = {"name": "a", "image": "x"}
+    foreign["spec"] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    control_plane.kubectl("create", "-f", "-", stdin=json.dumps(foreign))
+    failed = change_run.run(
+        workload_template, kubeconfig=str(control_plane.kubeconfig), **options, command=["y"]
+    )
+    assert (failed["code"], failed["changed"]) == ("object_foreign", True)
+    assert failed["actions"] == ["create Service %s/train" % namespace]
+    replaced = run(workload_template, control_plane, **options, command=["y"], force=True, replace=True)
+    assert replaced["actions"] == ["replace Job %s/train" % namespace]
+    again = run(workload_template, control_plane, **options, command=["y"])
+    assert again["changed"] is False

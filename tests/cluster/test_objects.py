@@ -223,3 +223,31 @@ def test_claim_in_use(control_plane: Any, cluster: Cluster, name: str) -> None:
             assert error.message == "ResourceClaim default/%s is in use by %s." % (name, name)
     finally:
         control_plane.kubectl("delete", "pod", name, "--force", "--grace-period=0")
+
+
+def test_object_that_stays(
+    control_plane: Any, cluster: Cluster, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object with a finalizer that nobody takes away: removing it, and replacing it, fails and names it."""
+    wanted = claim(name)
+    wanted["metadata"]["finalizers"] = ["example.org/hold"]
+    objects.present(cluster, [wanted])
+    monkeypatch.setattr(objects, "PATIENCE", 1.0)
+    try:
+        error = error_of(lambda: objects.absent(cluster, [wanted]))
+        assert (error.code, error.details["finalizers"]) == ("object_stays", ["example.org/hold"])
+        other = claim(name, request="other")
+        assert error_of(lambda: objects.present(cluster, [other], replace=True)).code == "object_stays"
+    finally:
+        free = json.dumps({"metadata": {"finalizers": None}})
+        control_plane.kubectl("patch", "resourceclaimtemplate", name, "--type=merge", "-p", free)
+    assert not live(control_plane, "resourceclaimtemplate", name)
+
+
+def test_what_was_done_before_an_error(control_plane: Any, cluster: Cluster, name: str) -> None:
+    """The second object is refused; the first is there, and it is told."""
+    done: list[objects.Outcome] = []
+    wrong = claim(name, request="Not A Label")
+    error_of(lambda: objects.present(cluster, [device_class(name), wrong], done=done))
+    assert [outcome.action for outcome in done] == ["create"]
+    assert live(control_plane, "deviceclass", name)

@@ -11,6 +11,7 @@ nor removed unless the caller insists.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
@@ -19,6 +20,10 @@ from ..core.errors import RdmaError
 from ..core.kube import objects as kube
 from .client import FIELD_MANAGER, Cluster
 
+PATIENCE = 30.0
+"""Seconds within which an object that was asked to go must be gone."""
+
+_PAUSE = 0.2
 _OF_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
@@ -45,26 +50,40 @@ def present(
     dry_run: bool = False,
     force: bool = False,
     replace: bool = False,
+    done: Optional[list[Outcome]] = None,
 ) -> list[Outcome]:
     """Make the objects be as the documents say, by server-side apply.
 
     :param dry_run: the server checks everything and stores nothing.
     :param force: take over an object that somebody else made, and fields that somebody else holds.
     :param replace: remove an object and make it anew when the API server lets no one change it.
-    :raises RdmaError: ``object_foreign``, ``object_immutable``, or an error of the client. Objects before the one of
-        the error are changed already.
+    :param done: what was done is put here one by one, so that it is known when a later object fails.
+    :raises RdmaError: ``object_foreign``, ``object_immutable``, ``object_in_use``, ``object_stays``, or an error of the
+        client. Objects before the one of the error are changed already.
     """
-    return [_applied(cluster, document, dry_run, force, replace) for document in documents]
+    outcomes = [] if done is None else done
+    for document in documents:
+        outcomes.append(_applied(cluster, document, dry_run, force, replace))
+    return outcomes
 
 
 def absent(
-    cluster: Cluster, documents: Iterable[dict[str, Any]], *, dry_run: bool = False, force: bool = False
+    cluster: Cluster,
+    documents: Iterable[dict[str, Any]],
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    done: Optional[list[Outcome]] = None,
 ) -> list[Outcome]:
-    """Remove the objects that the documents name, the last one first.
+    """Remove the objects that the documents name, the last one first, and wait until they are gone.
 
-    :raises RdmaError: ``object_foreign``, ``object_in_use``, or an error of the client.
+    :param done: as for :func:`present`.
+    :raises RdmaError: ``object_foreign``, ``object_in_use``, ``object_stays``, or an error of the client.
     """
-    return [_removed(cluster, document, dry_run, force) for document in reversed(list(documents))]
+    outcomes = [] if done is None else done
+    for document in reversed(list(documents)):
+        outcomes.append(_removed(cluster, document, dry_run, force))
+    return outcomes
 
 
 def find(cluster: Cluster, document: dict[str, Any]) -> Optional[dict[str, Any]]:
@@ -141,6 +160,7 @@ def _replaced(cluster: Cluster, document: dict[str, Any], before: dict[str, Any]
     after["metadata"]["name"] = document["metadata"]["name"]
     if not dry_run:
         cluster.delete(before)
+        _wait_until_gone(cluster, before, reference)
         after = _apply(cluster, document, False, True)
     return Outcome(reference, "replace", clean(before), clean(after))
 
@@ -152,8 +172,31 @@ def _removed(cluster: Cluster, document: dict[str, Any], dry_run: bool, force: b
         return Outcome(reference, "", None, None)
     _require_ours(before, reference, force)
     _require_unused(before, reference)
-    gone = cluster.delete(before, dry_run=dry_run)
-    return Outcome(reference, "delete" if gone else "", clean(before), None)
+    there = cluster.delete(before, dry_run=dry_run)
+    if there and not dry_run:
+        _wait_until_gone(cluster, before, reference)
+    return Outcome(reference, "delete" if there else "", clean(before), None)
+
+
+def _wait_until_gone(cluster: Cluster, before: dict[str, Any], reference: str) -> None:
+    """An object with finalizers stays until whoever set them takes them away."""
+    uid = before["metadata"].get("uid")
+    end = time.monotonic() + PATIENCE
+    while True:
+        live = find(cluster, before)
+        if live is None or live["metadata"].get("uid") != uid:
+            return
+        if time.monotonic() > end:
+            finalizers = live["metadata"].get("finalizers") or []
+            raise RdmaError(
+                "object_stays",
+                "%s was asked to go and is still there after %g seconds; its finalizers are %s."
+                % (reference, PATIENCE, ", ".join(finalizers) or "none"),
+                hint="Look why their owners do not take them away.",
+                object=reference,
+                finalizers=finalizers,
+            )
+        time.sleep(_PAUSE)
 
 
 def _apply(cluster: Cluster, document: dict[str, Any], dry_run: bool, force: bool) -> dict[str, Any]:
