@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable
 
+import inventories
 import measure
 import paths
 import reports as report_bench
@@ -362,6 +363,35 @@ def preflight(quick: bool) -> Benchmark:
     return bench
 
 
+def inventory(quick: bool) -> Benchmark:
+    """The inventory of 5,000 nodes with 16 NICs each, out of a real client and into a real inventory."""
+    count = 5000
+    found = inventories.measured(count, 1 if quick else 3, not quick)
+    if (found["hosts"], found["networks"]) != (count, 1):
+        raise measure.BenchError("the inventory has %(hosts)d hosts in %(networks)d RDMA networks" % found)
+    calls = int(found["said"].partition(" in ")[2].split()[0])
+    cached = found["cached"]
+    bench = Benchmark("inventory", "The nodes of a cluster as hosts: %d nodes with their slices" % count)
+    bench.targets.append(Target("source file to filled inventory", _cpu(found), 3, "s"))
+    bench.targets.append(Target("API calls for 1,000 nodes", calls * 1000 / count, 20, ""))
+    bench.targets.append(Target("out of the cache", _cpu(cached), 1.5, "s"))
+    bench.targets.append(Target("API calls out of the cache", 0 if "no call" in cached["said"] else 1, 0, ""))
+    if found["models"]:
+        bench.baselines["the same lists into the classes of the official client"] = {
+            "seconds": significant(_cpu(found["models"])),
+            "times_slower": significant(_cpu(found["models"]) / _cpu(found)),
+        }
+    bench.details["wall_s"] = significant(found["seconds"])
+    bench.details["groups"] = found["groups"]
+    bench.details["peak_mib"] = significant(found["peak_mib"])
+    bench.details["megabytes_read"] = significant(found["bytes"] / 1e6)
+    bench.note = (
+        "CPU seconds from the source file on, the import of the client too; what every command of Ansible needs to "
+        "start is not in it. The server runs on loopback, in a process of its own."
+    )
+    return bench
+
+
 QUICK: dict[str, Callable[[bool], Any]] = {
     "B1": plan,
     "B2": overlap,
@@ -370,6 +400,7 @@ QUICK: dict[str, Callable[[bool], Any]] = {
     "B6": report_files,
     "B9": lint,
     "B12": detection,
+    "inventory": inventory,
     "netns_mode": netns_mode,
     "preflight": preflight,
 }

@@ -58,7 +58,7 @@ _RESOURCE = "spidernet.io/"  # S95
 _SHAPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _OCI = ("oci.oraclecloud.com/", "oke.oraclecloud.com/")
 _KEPT = frozenset([_LINGJUN, _PLUGIN, *_SHAPES, *[label for _attribute, label in LEVELS.values()]])
-_NAMED = re.compile(r"rdma(0|[1-9][0-9]{0,2})")  # F5
+_INDEXES = {"rdma%d" % index: index for index in range(256)}  # F5
 _NO_SLICES = "no slice of the driver dra.net is there for the node"
 _SHOWN = 5
 
@@ -126,10 +126,10 @@ def slice_facts(piece: Mapping[str, Any]) -> Optional[Facts]:
         if (attributes.get("dra.net/rdma") or {}).get("bool") is not True:
             continue
         count += 1
-        match = _NAMED.fullmatch((attributes.get("dra.net/ifName") or {}).get("string") or "")
-        if match:
+        index = _INDEXES.get((attributes.get("dra.net/ifName") or {}).get("string") or "")
+        if index is not None:
             listed = (attributes.get("dra.net/ipv4") or {}).get("string") or ""
-            nics += [[int(match[1]), address] for address in listed.split(",") if address]
+            nics += [[index, address] for address in listed.split(",") if address]
     return {
         "node": str(node),
         "generation": int(pool.get("generation") or 0),
