@@ -211,6 +211,8 @@ def test_own_addresses() -> None:
     }
     assert "moves the RDMA NIC into the pod" in claims.notes(own())[0]
     assert claims.notes(wish()) == []
+    assert "feature gate" in claims.notes(wish(gpus=1, align="numa"))[0]
+    assert "--move-ib-interfaces=false" in claims.notes(wish(nics=nics("BM.GPU.GB200.4")))[0]
 
 
 @pytest.mark.parametrize(
