@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import configparser
 import ipaddress
+import os
 import re
 import threading
 import urllib.parse
@@ -247,7 +248,7 @@ class _Reader:
         missing = [key for key in ("security_token_file", "key_file") if not config.get(key)]
         if missing:
             raise self.oci.exceptions.InvalidConfig(dict.fromkeys(missing, "missing"))
-        with open(config["security_token_file"], encoding="ascii") as stream:
+        with open(os.path.expanduser(config["security_token_file"]), encoding="ascii") as stream:
             token = stream.read().strip()
         key = self.oci.signer.load_private_key_from_file(config["key_file"], config.get("pass_phrase"))
         return config, self.oci.auth.signers.SecurityTokenSigner(token, key)

@@ -193,7 +193,7 @@ def test_a_session_token(cloud: FakeOci, tmp_path: Path, key: rsa.RSAPrivateKey)
     given = fake_oci.token(key)
     cloud.keys = {"ST$" + given: key.public_key()}
     (tmp_path / "token").write_text(given + "\n")
-    path = fake_oci.write_config(tmp_path, key, user=None, security_token_file=str(tmp_path / "token"))
+    path = fake_oci.write_config(tmp_path, key, user=None, security_token_file="~/token")
     login = Login("security_token", str(path))
     assert lists(read(cloud, login)) == EVERYTHING
     (tmp_path / "token").unlink()
