@@ -91,8 +91,8 @@ options:
   hcas:
     description:
       - RDMA devices for E(NCCL_IB_HCA). Without it those of the shape. An empty list leaves the variable out.
-      - Give it when the claim asks for some of the NICs only; RV(rdma.k8s.claim_template#module:requests) from slices
-        has the devices.
+      - Give it when the claim asks for some of the NICs only. On native InfiniBand they are in
+        RV(rdma.k8s.claim_template#module:requests).
     type: list
     elements: str
   networks:

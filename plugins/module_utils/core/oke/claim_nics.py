@@ -17,7 +17,7 @@ from ..errors import RdmaError
 from ..kube.manifest import label_of
 from ..net import quoted
 from .nics import nic_index_of_name
-from .shapes import INFINIBAND, Shape
+from .shapes import INFINIBAND, IPV4, IPV6, Shape
 
 NAME, PCI, RDMA_DEVICE = ATTRIBUTES = ("ifName", "pciAddress", "rdmaDevice")
 """Attributes below ``dra.net/`` that tell one NIC from another (F101)."""
@@ -74,12 +74,14 @@ def of_shape(shape: Shape, by: str = "") -> tuple[ClaimNic, ...]:
     elif chosen == "pci":
         values = shape.pci
     else:
-        values = shape.nccl_hcas
+        # DRANET 1.4.0 tells the RDMA device of devices without an interface only, so others would never be selected.
+        values = shape.nccl_hcas if shape.fabric not in (IPV4, IPV6) else []
     if not values:
         raise RdmaError(
             "claim_nics_unknown",
-            "The table of shapes does not tell the %s of the RDMA NICs of %s." % (_WORDS[chosen], shape.name),
-            hint="Add them to the shape, select the NICs in another way, or take them from the slices of the nodes.",
+            "The RDMA NICs of %s cannot be selected by their %s: %s."
+            % (shape.name, _WORDS[chosen], _reason(shape, chosen)),
+            hint="Select the NICs in another way, or take them from the slices of the nodes.",
             shape=shape.name,
             by=chosen,
         )
@@ -88,6 +90,14 @@ def of_shape(shape: Shape, by: str = "") -> tuple[ClaimNic, ...]:
 
 
 _WORDS = {"name": "names", "pci": "PCI addresses", "rdma_device": "RDMA devices"}
+
+
+def _reason(shape: Shape, chosen: str) -> str:
+    if chosen == "name" and shape.fabric == INFINIBAND:
+        return "native InfiniBand has no interface in DRANET"
+    if chosen == "rdma_device" and shape.nccl_hcas:
+        return "DRANET tells the RDMA device only of NICs without an interface"
+    return "the table of shapes does not hold them"
 
 
 def _usual(shape: Shape) -> str:

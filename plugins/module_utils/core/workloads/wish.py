@@ -25,6 +25,7 @@ MIN_GRACE = 1
 
 _GPUS = re.compile(r"BM\.GPU[A-Za-z0-9.-]*\.([0-9]+)")
 _AMD = re.compile(r"BM\.GPU\.MI[0-9]")
+_DEVICE = re.compile(r"[A-Za-z0-9_.-]{1,63}(?::[0-9]{1,3})?")
 _GID_INDEX = ("NCCL_IB_GID_INDEX", "NCCL_GID_INDEX")
 
 
@@ -187,6 +188,15 @@ def _require_environment(wish: WorkloadWish) -> None:
             hint="Leave it out: NCCL selects the GID index itself.",
             variable=fixed[0],
         )
+    for device in wish.hcas or ():
+        if not _DEVICE.fullmatch(device):
+            raise RdmaError(
+                "workload_environment",
+                "hcas of %s %s has %s, expected the name of an RDMA device such as mlx5_0."
+                % (wish.kind, wish.name, quoted(device)),
+                hint="Name the devices, or give an empty list to leave NCCL_IB_HCA out.",
+                variable="NCCL_IB_HCA",
+            )
 
 
 def _require_shm(wish: WorkloadWish) -> None:

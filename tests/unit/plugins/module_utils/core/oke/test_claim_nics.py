@@ -86,13 +86,20 @@ def test_nics_of_shapes(name: str, by: str, first: Any, last: Any, count: int) -
 
 
 @pytest.mark.parametrize(
-    ("name", "by"),
-    [("BM.GPU.GB200.4", "name"), ("BM.GPU.H200.8", "pci"), ("BM.GPU.MI355X-v1.8", "rdma_device")],
+    ("name", "by", "reason"),
+    [
+        ("BM.GPU.GB200.4", "name", "native InfiniBand has no interface in DRANET"),
+        ("BM.GPU.H200.8", "pci", "the table of shapes does not hold them"),
+        ("BM.GPU.MI355X-v1.8", "rdma_device", "the table of shapes does not hold them"),
+        ("BM.GPU.H100.8", "rdma_device", "DRANET tells the RDMA device only of NICs without an interface"),
+        ("BM.GPU.B300.8", "rdma_device", "DRANET tells the RDMA device only of NICs without an interface"),
+    ],
 )
-def test_shapes_that_do_not_tell(name: str, by: str) -> None:
-    """An attribute that the table does not hold is refused, not guessed."""
+def test_shapes_that_do_not_tell(name: str, by: str, reason: str) -> None:
+    """An attribute that the table does not hold, or DRANET does not publish, is refused, not guessed."""
     error = error_of(claim_nics.of_shape, shape(name), by)
     assert (error.code, error.details) == ("claim_nics_unknown", {"shape": name, "by": by})
+    assert error.message.endswith(": %s." % reason)
 
 
 def test_no_device_is_guessed() -> None:

@@ -384,6 +384,8 @@ def test_the_objects_by_name(kind: str) -> None:
         (ack, {"rdma_quantity": 0}, "workload_number"),
         (oke, {"environment": {"NCCL_IB_GID_INDEX": "3"}}, "workload_environment"),
         (ack, {"host_network": False, "environment": {"NCCL_IB_GID_INDEX": "3"}}, "workload_environment"),
+        (oke, {"hcas": ["mlx5_0", ""]}, "workload_environment"),
+        (oke, {"hcas": ["mlx5_0,mlx5_1"]}, "workload_environment"),
         (oke, {"shm": "8GB"}, "workload_shm"),
         (oke, {"shm": "0"}, "workload_shm"),
         (oke, {"shm": "64Gi", "memory": "64G"}, "workload_shm"),
