@@ -204,8 +204,8 @@ requests:
       returned: always
       sample: rdma0
     rdma_device:
-      description: RDMA device of the NIC; empty when it is not known, or not the same on all nodes. DRANET publishes it for
-        NICs without an interface.
+      description: RDMA device of the NIC; empty when it is not known, or not the same on all nodes. DRANET publishes
+        it for NICs without an interface.
       type: str
       returned: always
       sample: mlx5_0
