@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any, Optional, Union
@@ -477,6 +479,17 @@ def test_kinds_do_not_run_into_each_other() -> None:
     assert len([name for name in found.groups if name.startswith("rdma_network_block_x_")]) == 2
 
 
+def test_a_value_that_looks_like_a_digest_stays_its_own_group() -> None:
+    """Whoever may name shapes cannot make two of them one."""
+    shape = "node.kubernetes.io/instance-type"
+    digest = hashlib.sha256(b"shape\0gpu.a").hexdigest()
+    values = ["gpu-a", "gpu.a", "gpu_a_" + digest[:8]]
+    nodes = [changed(objects.node(n), labels={shape: value}) for n, value in enumerate(values)]
+    found = build(nodes)
+    assert found.groups["rdma_shape_gpu_a_" + digest[:8]] == ["gpu-00002"]
+    assert found.groups["rdma_shape_gpu_a_" + digest[:16]] == ["gpu-00001"]
+
+
 def test_a_value_called_unknown_is_not_unknown() -> None:
     """The named group for what cannot be told keeps its name."""
     shape = "node.kubernetes.io/instance-type"
@@ -537,26 +550,24 @@ def test_each_host_is_in_one_group_of_each_kind(sorts: list[str]) -> None:
 
 
 def test_5000_nodes_cost_little() -> None:
-    """80,000 NICs. CPU seconds and five times what it takes, so that a busy machine does not fail it."""
+    """80,000 NICs. CPU seconds, and several times what it takes, so that a busy machine does not fail it."""
     count = 5000
     nodes = [objects.node(number) for number in range(count)]
-    pieces = [objects.piece(number) for number in range(200)]
+    pieces = [objects.piece(number) for number in range(0, count, 25)]
     started = time.process_time()
-    for _round in range(count // len(pieces)):
-        for piece in pieces:
-            inventory.slice_facts(piece)
+    for piece in pieces * 25:
+        inventory.slice_facts(piece)
     facts = [inventory.node_facts(node) for node in nodes]
     reading = time.process_time() - started
-    kept = [
-        fact
-        for number in range(count)
-        if (fact := inventory.slice_facts(objects.piece(number, nics=2))) is not None
-    ]
-    for number, fact in enumerate(kept):
-        fact["nics"] = [[nic, objects.parent(number, nic)] for nic in range(16)]
+    kept = []
+    for number in range(count):
+        fact = inventory.slice_facts(objects.piece(number, nics=1))
+        assert fact is not None
+        kept.append({**fact, "nics": [[nic, objects.parent(number, nic)] for nic in range(16)], "rdma": 16})
     started = time.process_time()
     found = inventory.build(facts, kept, SSH)
     building = time.process_time() - started
     assert len(found.groups["rdma_network_10_224_0_0_12_via_10_140_64_0_19"]) == count
     assert len([name for name in found.groups if name.startswith("rdma_local_block_")]) == count // 50
-    assert reading + building < 5, f"{reading:.2f} s to read, {building:.2f} s to build"
+    most = 5 if sys.gettrace() is None else 50  # each line is counted when the coverage is measured
+    assert reading + building < most, f"{reading:.2f} s to read, {building:.2f} s to build"
