@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import admission
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.claim_rules import POSSIBLE
 from ansible_collections.rdma.k8s.tests.support.admission_api import Api, verdicts
 from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases, pod_cases
+from ansible_collections.rdma.k8s.tests.support.random_claims import claim
 
 from .conftest import ControlPlane
 
@@ -239,6 +241,25 @@ def test_any_parameters_are_judged_alike(parameters: Any, api: Api, policies: An
         if finding.rule in CHECKS and finding.status in ("fail", "warn")
     }
     assert set(verdicts(told, PREFIX)) == found
+
+
+def test_claims_at_random_are_judged_alike(api: Api, policies: Any) -> None:
+    """The two ways to evaluate a condition, on values at the borders of the rules: the same codes, as sure."""
+    dice = random.Random(20)
+    judged = 0
+    while judged < 150:
+        content = claim(dice)
+        status, told, message = api.create(content)
+        assert status == 201, message
+        found = verdicts(told, PREFIX)
+        if "" in found:
+            continue  # the API server cut off the end of a warning that is too long
+        judged += 1
+        codes: dict[str, set[str]] = {}
+        for finding in lint([Document(content, "", 0, {})]):
+            if finding.rule in CHECKS and finding.status in ("fail", "warn"):
+                codes.setdefault(finding.code, set()).add(finding.status.replace("fail", "deny"))
+        assert found == {code: "+".join(sorted(words)) for code, words in codes.items()}, content
 
 
 def test_the_expressions_fit_the_types_of_the_api(control_plane: ControlPlane, policies: Any) -> None:

@@ -311,7 +311,8 @@ def _address(text: str) -> Any:
 
 @cache
 def _compiled(pattern: str) -> Any:
-    return re.compile(pattern)
+    """The pattern as RE2 means it: the end is the end of the text, line break or not, and classes are of ASCII."""
+    return re.compile(pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern, re.ASCII)
 
 
 def _kind(value: Any) -> str:

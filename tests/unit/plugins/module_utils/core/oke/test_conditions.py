@@ -62,6 +62,7 @@ CASES: list[tuple[Condition, list[Any], list[Any]]] = [
     (Outside(A, 0, 2), [{"a": 3}, {"a": -1}], [*NOTHING, {"a": 0}, {"a": 2}]),
     (Matches(A, "^x"), [{"a": "xy"}], [*NOTHING, {"a": "yx"}, {"a": ""}]),
     (Mismatches(A, "^x"), [{"a": "yx"}], [*NOTHING, {"a": "xy"}, {"a": ""}, {"a": 1}]),
+    (Mismatches(A, "^x$"), [{"a": "x\n"}, {"a": "x\nx"}], [{"a": "x"}]),
     (
         NoAddress(A),
         [{"a": "x"}, {"a": "10.0.0.1/8"}, {"a": "fe80::1%eth0"}, {"a": "10.0.0.01"}],
