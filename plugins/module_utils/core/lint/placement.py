@@ -79,9 +79,8 @@ def _count(pod: Pod, nics: int, shape: str) -> Iterator[Verdict]:
     if not everything and total != nics:
         yield warned(
             path,
-            "The pods take all GPUs of %s and %s."
-            % (shape, "%d RDMA NICs" % total if total else "no RDMA NIC"),
-            expected="%d RDMA NICs" % nics,
+            "The pods take all GPUs of %s and %s." % (shape, _nics(total)),
+            expected=_nics(nics),
             observed=str(total),
             hint="More NICs than the node has are never given." if total > nics else "",
         )
@@ -93,6 +92,10 @@ def _count(pod: Pod, nics: int, shape: str) -> Iterator[Verdict]:
             expected="one request each",
             observed="all that match" if everything else "%d NICs, requests: %d" % (total, len(amounts)),
         )
+
+
+def _nics(count: int) -> str:
+    return "%s RDMA NIC%s" % (count or "no", "s" if count > 1 else "")
 
 
 @rule(
