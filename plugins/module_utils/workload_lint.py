@@ -90,7 +90,7 @@ def write(params: Mapping[str, Any], outcome: Outcome, now: str, dry_run: bool) 
             document = before
         changed |= _put(params["dest"], "".join(jsonfile.chunks(document)), dry_run)
     if params["sarif"]:
-        changed |= _put(params["sarif"], sarif.text(outcome, VERSION, params["docs"]), dry_run)
+        changed |= _put(params["sarif"], sarif.text(outcome, VERSION, params["docs"], os.getcwd()), dry_run)
     return changed
 
 

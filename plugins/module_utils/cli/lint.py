@@ -94,7 +94,7 @@ def _formatted(outcome: Outcome, arguments: Namespace, time: str) -> str:
     if arguments.format == "sarif":
         from ..core.report import sarif  # noqa: PLC0415 (only for this format)
 
-        return sarif.text(outcome, VERSION, arguments.docs)
+        return sarif.text(outcome, VERSION, arguments.docs, os.getcwd())
     from ..core.report import jsonfile  # noqa: PLC0415 (only for this format)
 
     return "".join(

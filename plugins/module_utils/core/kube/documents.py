@@ -81,8 +81,8 @@ class _Below(Mapping[Path, int]):
     def __getitem__(self, path: Path) -> int:
         return self.lines[self.prefix + path]
 
-    def get(self, path: Path, default: Any = None) -> Any:
-        return self.lines.get(self.prefix + path, default)
+    def get(self, key: Path, default: Any = None) -> Any:
+        return self.lines.get(self.prefix + key, default)
 
     def __iter__(self) -> Iterator[Path]:
         depth = len(self.prefix)

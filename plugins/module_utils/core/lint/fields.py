@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from ..finding import ERROR
 from ..kube import objects
@@ -89,9 +89,7 @@ def _places(document: Document, context: Context) -> list[tuple[Path, Any, Known
     known = builtin().get((version, kind)) or custom(context).get((version, kind))
     if known is not None:
         return [((), content, known)]
-    pods = builtin()["v1", "Pod"].keys["spec"]
-    if pods is None:  # cannot be: api_fields has it
-        return []
+    pods = builtin()["v1", "Pod"].keys["spec"] or Known({}, kept=True)
     return [
         (template.path, template.spec, pods)
         for template in context.templates(document)
@@ -100,7 +98,7 @@ def _places(document: Document, context: Context) -> list[tuple[Path, Any, Known
 
 
 def _unknown(
-    value: Any, known: Known, path: Path, above: list[tuple[Path, Known]]
+    value: Union[dict[str, Any], list[Any]], known: Known, path: Path, above: list[tuple[Path, Known]]
 ) -> Iterator[tuple[Path, list[tuple[Path, Known]]]]:
     """Paths of keys that are not known, each with the mappings around it, the outermost first."""
     if isinstance(value, dict):
@@ -118,7 +116,7 @@ def _unknown(
             if below is not None and isinstance(entry, (dict, list)):
                 where = (*path, key)
                 yield from _unknown(entry, below, where, [*above, (where, below)])
-    elif isinstance(value, list):
+    else:
         for position, entry in enumerate(value):
             if isinstance(entry, (dict, list)):
                 where = (*path, position)

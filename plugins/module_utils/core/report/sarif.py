@@ -35,13 +35,14 @@ _PATH = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _LEVELS = {model.CRITICAL: "error", model.ERROR: "error", model.WARNING: "warning", model.INFO: "note"}
 
 
-def document(outcome: Outcome, version: str, docs: str = "") -> dict[str, Any]:
+def document(outcome: Outcome, version: str, docs: str = "", root: str = "") -> dict[str, Any]:
     """The log: one run with its rules, results and what could not be read.
 
     A failure has the level of its severity, a ``warn`` the level ``warning``; ``unknown`` is a result of the kind
     ``open`` without a level. Waived findings are there with their suppression. What passes or is skipped is left out.
 
     :param docs: where the pages of the rules are; the repository of the project when empty.
+    :param root: absolute path of the repository; names of files below it become relative.
     :raises RdmaError: ``docs_address_refused``.
     """
     address = docs_address(docs) or DOCS
@@ -67,17 +68,17 @@ def document(outcome: Outcome, version: str, docs: str = "") -> dict[str, Any]:
         "invocations": [
             {
                 "executionSuccessful": not outcome.problems,
-                "toolExecutionNotifications": [_notification(error) for error in outcome.problems],
+                "toolExecutionNotifications": [_notification(error, root) for error in outcome.problems],
             }
         ],
-        "results": [_result(entry, positions, seen, suppressed) for entry in outcome.shown],
+        "results": [_result(entry, positions, seen, suppressed, root=root) for entry in outcome.shown],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def text(outcome: Outcome, version: str, docs: str = "") -> str:
+def text(outcome: Outcome, version: str, docs: str = "", root: str = "") -> str:
     """The log as text that ends with a line break. Errors as for :func:`document`."""
-    return json.dumps(document(outcome, version, docs), indent=1) + "\n"
+    return json.dumps(document(outcome, version, docs, root), indent=1) + "\n"
 
 
 def _rule(info: CheckInfo, address: str) -> dict[str, Any]:
@@ -96,7 +97,9 @@ def _rule(info: CheckInfo, address: str) -> dict[str, Any]:
     }
 
 
-def _result(entry: Judged, positions: dict[str, int], seen: Counter[str], suppressed: bool) -> dict[str, Any]:
+def _result(
+    entry: Judged, positions: dict[str, int], seen: Counter[str], suppressed: bool, *, root: str
+) -> dict[str, Any]:
     finding, waiver = entry
     unknown = finding.status == model.UNKNOWN
     level = "warning" if finding.status == model.WARN else _LEVELS[finding.severity]
@@ -106,7 +109,7 @@ def _result(entry: Judged, positions: dict[str, int], seen: Counter[str], suppre
         "kind": "open" if unknown else "fail",
         "level": "none" if unknown else level,
         "message": {"text": clean(_sentence(finding))},
-        "locations": [_location(finding)],
+        "locations": [_location(finding, root)],
         "partialFingerprints": {_FINGERPRINT: _fingerprint(finding, seen)},
         "properties": {"severity": finding.severity, "status": finding.status, "path": clean(finding.place)},
     }
@@ -132,27 +135,29 @@ def _sentence(finding: LintFinding) -> str:
     return " ".join([part for part in (finding.message, finding.hint) if part])
 
 
-def _location(finding: LintFinding) -> dict[str, Any]:
+def _location(finding: LintFinding, root: str) -> dict[str, Any]:
     where = clean("%s %s" % (finding.subject, finding.place))
     location: dict[str, Any] = {
         "logicalLocations": [{"fullyQualifiedName": where, "name": clean(finding.subject), "kind": "object"}]
     }
     if finding.document.line:  # a live object stands in no file
-        location["physicalLocation"] = _physical(finding.document.source, finding.line)
+        location["physicalLocation"] = _physical(finding.document.source, finding.line, root)
     return location
 
 
-def _physical(source: str, line: int) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": _artifact(source)}
+def _physical(source: str, line: int, root: str) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": _artifact(source, root)}
     if line:
         physical["region"] = {"startLine": line}
     return physical
 
 
-def _artifact(source: str) -> dict[str, Any]:
+def _artifact(source: str, root: str) -> dict[str, Any]:
     """The address of a file: below the root when its name is relative, else that of the machine."""
     if source == STDIN:
         return {"uri": "stdin", "uriBaseId": _ROOT}
+    if root and source.startswith(root.rstrip("/") + "/"):
+        source = source[len(root.rstrip("/")) + 1 :]
     text = clean(source).replace("\\", "/")
     path = "".join([chr(byte) if byte in _PATH else "%%%02X" % byte for byte in text.encode("utf-8")])
     if path.startswith("/"):
@@ -183,7 +188,7 @@ def _named(content: Any, path: Path) -> str:
     return "/".join(parts)
 
 
-def _notification(error: RdmaError) -> dict[str, Any]:
+def _notification(error: RdmaError, root: str) -> dict[str, Any]:
     notification: dict[str, Any] = {
         "descriptor": {"id": error.code},
         "level": "error",
@@ -192,6 +197,6 @@ def _notification(error: RdmaError) -> dict[str, Any]:
     source, line = error.details.get("source"), error.details.get("line")
     if isinstance(source, str) and source:
         notification["locations"] = [
-            {"physicalLocation": _physical(source, line if isinstance(line, int) else 0)}
+            {"physicalLocation": _physical(source, line if isinstance(line, int) else 0, root)}
         ]
     return notification

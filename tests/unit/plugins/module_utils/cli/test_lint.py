@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.rdma.k8s.plugins.module_utils import manifest_files
 from ansible_collections.rdma.k8s.plugins.module_utils.cli import arguments
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.model import TARGETS
 
@@ -140,6 +141,11 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_judged(run, manifests):
     ]
     sarif = json.loads(run("lint", "m", *ONLY, "--format", "sarif").out)
     assert len(sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"]) == 3
+
+
+def test_a_file_that_is_too_large(run, manifests, monkeypatch):
+    monkeypatch.setattr(manifest_files, "MAX_BYTES", 10)
+    assert "m/bad.yml cannot be read: it is larger than 0 MiB" in run("lint", "m/bad.yml").err
 
 
 def test_waivers_are_shown(run, manifests):

@@ -20,7 +20,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.documents impor
     live,
     parse,
 )
-from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.read_text import Duplicate
+from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.read_text import Duplicate, TextError
 
 POD = """\
 # a comment
@@ -152,6 +152,26 @@ def test_aliases_and_merge_keys():
     assert document.line_of(("one", "b")) == 4
     assert document.line_of(("three", "a")) == 6
     assert parse("a: 1\n'<<': 2\n", "-")[0].content == {"a": 1, "<<": 2}
+
+
+def test_several_merge_keys_and_anchors_of_keys():
+    text = "a: &a {x: 1}\nb: &b {z: 2}\nc:\n  <<: *a\n  <<: *b\n&k d: *k\ne: !!float 5\n"
+    (document,) = parse(text, "-")
+    assert document.content["c"] == {"x": 1, "z": 2}
+    assert document.content["d"] == "d"
+    assert isinstance(document.content["e"], float)
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": -Infinity}', '{"a": 1} x', "[" * 100000])
+def test_what_is_no_json(text):
+    with pytest.raises(TextError) as caught:
+        json_reader.values(text)
+    assert caught.value.line == 1
+
+
+def test_lines_of_json_can_be_counted():
+    (document,) = parse('{"a": {"b": [1]}}', "-")
+    assert len(document.lines) == 3
 
 
 def test_several_documents_and_empty_ones():

@@ -88,6 +88,12 @@ def test_places():
         "/srv/ä.yml": {"uri": "file:///srv/%C3%A4.yml"},
         "a\\b.yml": {"uri": "a/b.yml", "uriBaseId": "%SRCROOT%"},
     }
+    below = outcome(entry(parse(POD, "/srv/a/b.yml")[0]), problems=[RdmaError("x", "y", source="/srv/c.yml")])
+    (run,) = sarif.document(below, "1", root="/srv/")["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    told = notification["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert (place["uri"], told["uri"]) == ("a/b.yml", "c.yml")
     (result,) = results(entry(live([{"kind": "Job"}])[0]))
     assert "physicalLocation" not in result["locations"][0]
 
@@ -132,4 +138,6 @@ def test_what_could_not_be_read_is_told():
     first, second = invocation["toolExecutionNotifications"]
     assert first["descriptor"] == {"id": "manifest_malformed"}
     assert first["locations"][0]["physicalLocation"]["region"] == {"startLine": 3}
+    (nowhere,) = sarif.document(outcome(problems=[RdmaError("x", "y")]), "1")["runs"][0]["invocations"]
+    assert "locations" not in nowhere["toolExecutionNotifications"][0]
     assert "region" not in second["locations"][0]["physicalLocation"]
