@@ -150,17 +150,17 @@ class _Collection:
         """The whole pod networks, as the settings of what gives the addresses name them."""
         daemonsets = self._raw_daemonsets() or []
         found = [entry for content in daemonsets for entry in networks.pod_ranges(content)]
-        for wanted in networks.config_maps(daemonsets):
-            found += self._named_by(wanted.namespace, wanted.name, networks.pod_ranges)
-        if any(text(mapping(content, "metadata").get("name")).startswith("calico") for content in daemonsets):
+        if any(_name(content).startswith("calico") for content in daemonsets):
             pools = self.objects(_CALICO, "ippools") or []
             found += [
                 entry
                 for content in pools
                 for entry in networks.pod_ranges(dict(content, kind=KINDS["ippools"]))
             ]
-        if not found:
-            found += self._named_by(networks.SYSTEM, networks.KUBEADM, networks.pod_ranges)
+        for wanted in networks.config_maps(daemonsets):
+            if not found or wanted.name != networks.PROXY:  # its setting repeats what the network plugin has
+                found += self._named_by(wanted.namespace, wanted.name, networks.pod_ranges)
+        found = found or self._named_by(networks.SYSTEM, networks.KUBEADM, networks.pod_ranges)
         return self._ranges("pod CIDRs", found, _NO_POD_RANGE)
 
     def service_cidrs(self) -> Optional[tuple[NetworkRange, ...]]:
@@ -237,6 +237,10 @@ class _Collection:
 
 def _source_of(group: str, plural: str) -> str:
     return "%s.%s" % (plural, group) if group else plural
+
+
+def _name(content: dict[str, Any]) -> str:
+    return text(mapping(content, "metadata").get("name"))
 
 
 def _last(event: Any) -> str:

@@ -25,6 +25,7 @@ from .report.wording import flat
 
 SYSTEM = "kube-system"
 KUBEADM = "kubeadm-config"
+PROXY = "kube-proxy"
 
 
 class ConfigMapName(NamedTuple):
@@ -35,21 +36,24 @@ class ConfigMapName(NamedTuple):
 
 
 def config_maps(daemonsets: Iterable[Mapping[str, Any]]) -> list[ConfigMapName]:
-    """The ConfigMaps of the network plugins that run, and of kube-proxy: those that their pods mount."""
-    found = []
+    """The ConfigMaps of the network plugins that run, then of kube-proxy: those that their pods mount."""
+    found: list[ConfigMapName] = []
+    last: list[ConfigMapName] = []
     for content in daemonsets:
         metadata = mapping(content, "metadata")
         name = text(metadata.get("name"))
         volumes = mapping(content, "spec", "template", "spec").get("volumes")
         names = [text(mapping(volume, "configMap").get("name")) for _at, volume in entries(volumes)]
-        if name.startswith("kube-proxy"):
-            names = [entry for entry in names if entry == "kube-proxy"]
+        proxy = name.startswith(PROXY)
+        if proxy:
+            names = [entry for entry in names if entry == PROXY]
         elif "flannel" in name:
             names = [entry for entry in names if "flannel" in entry]
         else:
             names = ["cilium-config"] if name == "cilium" else []
-        found += [ConfigMapName(text(metadata.get("namespace")), entry) for entry in names]
-    return list(dict.fromkeys(found))
+        into = last if proxy else found
+        into += [ConfigMapName(text(metadata.get("namespace")), entry) for entry in names]
+    return list(dict.fromkeys([*found, *last]))
 
 
 def pod_ranges(content: Mapping[str, Any]) -> list[NetworkRange]:
@@ -58,7 +62,7 @@ def pod_ranges(content: Mapping[str, Any]) -> list[NetworkRange]:
     namespace = text(mapping(content, "metadata").get("namespace"))
     if kind == "DaemonSet":
         source = "daemonset %s/%s" % (namespace, name)
-        return _ranges(_cluster_cidr(content) if name.startswith("kube-proxy") else "", source)
+        return _ranges(_cluster_cidr(content) if name.startswith(PROXY) else "", source)
     if kind == "IPPool":
         spec = mapping(content, "spec")
         return [] if spec.get("disabled") is True else _ranges(text(spec.get("cidr")), "ippool " + name)
@@ -69,7 +73,7 @@ def pod_ranges(content: Mapping[str, Any]) -> list[NetworkRange]:
         return [found for key in keys for found in _ranges(text(data.get(key)), source)]
     if name == KUBEADM:
         return _ranges(_kubeadm(data, "podSubnet"), source)
-    if name == "kube-proxy":
+    if name == PROXY:
         return _ranges(text(_yaml(text(data.get("config.conf"))).get("clusterCIDR")), source)
     flannel = _json(text(data.get("net-conf.json")))
     return [found for key in ("Network", "IPv6Network") for found in _ranges(text(flannel.get(key)), source)]

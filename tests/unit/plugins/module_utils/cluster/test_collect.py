@@ -339,7 +339,7 @@ def test_a_page_that_fails_leaves_no_half_list(wire: Wire, tmp_path: Path) -> No
 
 
 def test_networks_of_pods(wire: Wire, tmp_path: Path) -> None:
-    """Flannel names it in the ConfigMap that its pods mount; kubeadm is asked when nothing else did."""
+    """Flannel names it in the ConfigMap that its pods mount; kube-proxy and kubeadm are asked when nothing else did."""
     assert read(wire, tmp_path, "networks").pod_cidrs is None
     asked = [request.path for request in wire.api.requests]
     assert asked.count("/api/v1/namespaces/kube-system/configmaps/kubeadm-config") == 1
@@ -348,7 +348,10 @@ def test_networks_of_pods(wire: Wire, tmp_path: Path) -> None:
     flannel["spec"]["template"]["spec"] = {
         "volumes": [{"name": "v", "configMap": {"name": "kube-flannel-cfg"}}]
     }
-    wire.lists["daemonsets"] = [flannel]
+    proxy = copy.deepcopy(flannel)
+    proxy["metadata"]["name"] = "kube-proxy"
+    proxy["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"] = "kube-proxy"
+    wire.lists["daemonsets"] = [proxy, flannel]
     wire.lists["servicecidrs"] = [{"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.96.0.0/16"]}}]
     wire.trouble["/api/v1/namespaces/kube-system/configmaps/kube-flannel-cfg"] = Answer(
         {
@@ -362,7 +365,7 @@ def test_networks_of_pods(wire: Wire, tmp_path: Path) -> None:
         ("10.244.0.0/16", "configmap kube-system/kube-flannel-cfg")
     ]
     assert [entry.cidr for entry in found.service_cidrs or ()] == ["10.96.0.0/16"]
-    assert not any("kubeadm" in request.path for request in wire.api.requests)
+    assert not any("kubeadm" in request.path or "kube-proxy" in request.path for request in wire.api.requests)
     assert found.errors == ()
 
 

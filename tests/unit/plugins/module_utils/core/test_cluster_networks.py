@@ -122,7 +122,7 @@ def test_sources_are_named() -> None:
 
 
 def test_which_config_maps_are_read() -> None:
-    """Only those that a network plugin mounts, by name: the right to list them is not needed."""
+    """Only those that are mounted, by name, so that the right to list them is not needed; kube-proxy's is the last."""
     found = networks.config_maps(
         [
             daemonset("kube-proxy", "kube-proxy"),
@@ -134,9 +134,9 @@ def test_which_config_maps_are_read() -> None:
         ]
     )
     assert [(entry.namespace, entry.name) for entry in found] == [
-        ("kube-system", "kube-proxy"),
         ("kube-system", "kube-flannel-cfg"),
         ("kube-system", "cilium-config"),
+        ("kube-system", "kube-proxy"),
     ]
 
 
