@@ -203,7 +203,9 @@ def test_a_session_token(cloud: FakeOci, tmp_path: Path, key: rsa.RSAPrivateKey)
     assert "cannot be used: security_token_file is missing." in error.message
 
 
-def test_an_instance_principal(cloud: FakeOci, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instance_principal(
+    cloud: FakeOci, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The SDK reads certificate and region from the metadata service and changes them for a token."""
     monkeypatch.setenv("OCI_METADATA_BASE_URL", cloud.url + "/opc/v2")
     cloud.instance_key = fake_oci.new_key()
@@ -212,6 +214,7 @@ def test_an_instance_principal(cloud: FakeOci, monkeypatch: pytest.MonkeyPatch) 
     assert (lists(document), cloud.refused) == (EVERYTHING, [])
     assert "/v1/x509" in cloud.requests
     assert [entry for entry in cloud.keys if entry.startswith("ST$")]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_machine_that_is_no_instance(cloud: FakeOci, monkeypatch: pytest.MonkeyPatch) -> None:
