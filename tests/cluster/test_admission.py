@@ -20,6 +20,8 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.documents impor
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.engine import lint
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import admission
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.claim_rules import POSSIBLE
+from ansible_collections.rdma.k8s.plugins.modules import admission_policy
+from ansible_collections.rdma.k8s.tests.support import change_run
 from ansible_collections.rdma.k8s.tests.support.admission_api import Api, verdicts
 from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases, pod_cases
 from ansible_collections.rdma.k8s.tests.support.random_claims import claim
@@ -357,16 +359,33 @@ def test_settings_change_the_policies(cluster: Cluster, api: Api) -> None:
     wait_until(api, addresses, False, "other")
 
 
-def test_applying_twice_changes_nothing(cluster: Cluster, control_plane: ControlPlane) -> None:
-    """The second run finds everything as it is; removing leaves nothing."""
-    documents = admission.documents(admission.settings(prefix="twice"))
-    assert {outcome.action for outcome in objects.present(cluster, documents)} == {"create"}
-    assert {outcome.action for outcome in objects.present(cluster, documents)} == {""}
-    assert {outcome.action for outcome in objects.absent(cluster, admission.names("twice"))} == {"delete"}
-    left = control_plane.kubectl(
-        "get", "validatingadmissionpolicies,validatingadmissionpolicybindings", "-o", "name"
-    )
-    assert "twice" not in left
+def test_the_module(control_plane: ControlPlane) -> None:
+    """Checked, made, unchanged, changed, removed, and nothing to remove."""
+    options = {"kubeconfig": str(control_plane.kubeconfig), "prefix": "module"}
+
+    def present() -> int:
+        kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+        return control_plane.kubectl("get", kinds, "-o", "name").count("/module-")
+
+    tried = change_run.good(admission_policy, **options, _ansible_check_mode=True, _ansible_diff=True)
+    assert tried["changed"] is True
+    assert len(tried["actions"]) == len(tried["diff"]) == 8
+    assert present() == 0
+    made = change_run.good(admission_policy, **options)
+    assert made["actions"] == tried["actions"]
+    assert present() == 8
+    again = change_run.good(admission_policy, **options, _ansible_diff=True)
+    assert (again["changed"], again["actions"], again["diff"]) == (False, [], [])
+    denied = change_run.good(admission_policy, **options, action="deny", _ansible_diff=True)
+    assert denied["actions"] == [
+        "update ValidatingAdmissionPolicyBinding module-claims",
+        "update ValidatingAdmissionPolicyBinding module-pods",
+    ]
+    assert "- Deny" in denied["diff"][0]["after"]
+    gone = change_run.good(admission_policy, **options, state="absent", pods=False)
+    assert len(gone["actions"]) == 8
+    assert present() == 0
+    assert change_run.good(admission_policy, **options, state="absent")["changed"] is False
 
 
 def test_told_is_read_from_the_answer(api: Api, policies: Any) -> None:
