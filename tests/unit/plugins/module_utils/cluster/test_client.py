@@ -199,6 +199,24 @@ def test_waiting_longer_than_the_limit_is_not_tried(api: ApiServer, cluster: Clu
     assert (fails(cluster.get, NODES).code, pauses.waited) == ("kube_throttled", [])
 
 
+def test_the_limit_counts_all_attempts(api: ApiServer, tmp_path: Path, pauses: Pauses) -> None:
+    """Each attempt takes its time from one limit, and none is begun after it."""
+    real = connect(api.kubeconfig(tmp_path))
+    cluster = Cluster(real._api, 1.0, pauses.sleep, pauses.clock, chance=float)
+
+    def slowly(request: Request) -> Any:
+        pauses.now += 0.3
+        return status(503, "x")
+
+    api.route = slowly
+    assert fails(cluster.get, NODES).code == "kube_failed"
+    assert (len(api.requests), pauses.waited) == (2, [0.25])
+    pauses.now = 0.0
+    cluster._timeout = 0.0
+    assert fails(cluster.send, "POST", NODES, {}).code == "kube_timeout"
+    assert len(api.requests) == 2
+
+
 def test_chance_spreads_the_pauses(api: ApiServer, tmp_path: Path, pauses: Pauses) -> None:
     real = connect(api.kubeconfig(tmp_path))
     api.answers = [status(503, "x"), Answer({"kind": "Node"})]
@@ -337,6 +355,7 @@ def test_a_field_of_another_manager(api: ApiServer, cluster: Cluster) -> None:
 )
 def test_the_right_that_a_call_needs(method: str, path: str, right: tuple[str, ...]) -> None:
     call = failures.call_of("https://s", method, path)
+    assert 'verb "%s"' % right[0] in call.right
     assert (call.verb, call.resource, call.group, call.namespace) == right
 
 
@@ -452,6 +471,25 @@ def test_a_kind_that_was_added_since(api: ApiServer, cluster: Cluster) -> None:
     assert cluster.path_of(klass).endswith("deviceclasses/x")
 
 
+def test_discovery_group_by_group_tells_what_it_may_not_see(api: ApiServer, cluster: Cluster) -> None:
+    """A group whose server is away is left out; a refusal is an error."""
+    api.route = legacy
+    away = LEGACY["/apis"]
+    api.answers = [Answer(away), Answer(LEGACY["/apis/resource.k8s.io/v1"]), status(403, "no")]
+    assert fails(cluster.serves, "resource.k8s.io/v1", "deviceclasses").code == "kube_forbidden"
+
+
+def test_everything_that_is_served(api: ApiServer, cluster: Cluster) -> None:
+    api.route = aggregated
+    assert [(found.group_version, found.plural) for found in cluster.resources()] == [
+        ("v1", "configmaps"),
+        ("resource.k8s.io/v1", "deviceclasses"),
+        ("resource.k8s.io/v1beta2", "deviceclasses"),
+    ]
+    assert cluster.resources() == cluster.resources()
+    assert cluster.calls == 2
+
+
 @pytest.mark.parametrize(
     ("document", "code"),
     [
@@ -558,6 +596,19 @@ def test_a_context_that_is_not_there(api: ApiServer, tmp_path: Path) -> None:
     error = fails(connect, api.kubeconfig(tmp_path), "elsewhere")
     assert error.code == "kube_config"
     assert "elsewhere" in error.message
+
+
+def test_the_service_account_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is taken when there is no kubeconfig at all."""
+    incluster = deps.kubernetes("kubernetes.config.incluster_config")
+    for name, content in (("SERVICE_TOKEN_FILENAME", TOKEN), ("SERVICE_CERT_FILENAME", "a certificate")):
+        (tmp_path / name).write_text(content, "utf-8")
+        monkeypatch.setattr(incluster, name, str(tmp_path / name))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    assert connect().server == "https://10.96.0.1:443"
+    server_of(monkeypatch, tmp_path, "given", "KUBECONFIG")
+    assert connect().server == "https://given"
 
 
 def test_a_pod_without_its_service_account(monkeypatch: pytest.MonkeyPatch) -> None:

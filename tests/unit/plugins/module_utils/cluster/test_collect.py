@@ -369,6 +369,71 @@ def test_networks_of_pods(wire: Wire, tmp_path: Path) -> None:
     assert found.errors == ()
 
 
+def test_networks_of_calico(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pools are objects of their own; a pool that is switched off gives no addresses."""
+    monkeypatch.setitem(SERVED, "crd.projectcalico.org", ["ippools"])
+    calico = copy.deepcopy(cluster_objects.DAEMONSET)
+    calico["metadata"].update(name="calico-node")
+    wire.lists["daemonsets"] = [calico]
+    wire.lists["ippools"] = [
+        {"metadata": {"name": "default"}, "spec": {"cidr": "192.168.0.0/16"}},
+        {"metadata": {"name": "old"}, "spec": {"cidr": "172.16.0.0/16", "disabled": True}},
+    ]
+    found = read(wire, tmp_path, "networks")
+    assert [(entry.cidr, entry.source) for entry in found.pod_cidrs or ()] == [
+        ("192.168.0.0/16", "ippool default")
+    ]
+
+
+def test_policies_of_this_collection(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What binds them is asked for only when there are some."""
+    plurals = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"]
+    monkeypatch.setitem(SERVED, "admissionregistration.k8s.io", plurals)
+    assert read(wire, tmp_path, "policies").admission_policies == ()
+    assert not any("bindings" in request.path for request in wire.api.requests)
+    labels = {"app.kubernetes.io/managed-by": "rdma.k8s"}
+    wire.lists[plurals[0]] = [{"metadata": {"name": "p", "labels": labels}}]
+    wire.lists[plurals[1]] = [
+        {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    ]
+    (policy,) = read(wire, tmp_path, "policies").admission_policies or ()
+    assert [(entry.name, entry.actions) for entry in policy.bindings] == [("b", ("Deny",))]
+    path = "/apis/admissionregistration.k8s.io/v1/"
+    wire.trouble[path + plurals[1]] = status(403, "no")
+    assert read(wire, tmp_path, "policies").admission_policies is None
+    wire.trouble[path + plurals[0]] = status(403, "no")
+    assert read(wire, tmp_path, "policies").admission_policies is None
+
+
+def test_drivers_that_may_not_be_read(wire: Wire, tmp_path: Path) -> None:
+    """They are asked for once, though two subsets need them."""
+    wire.trouble["/apis/apps/v1/daemonsets"] = status(403, "no")
+    found = read(wire, tmp_path, "drivers", "networks")
+    assert (found.daemonsets, found.pod_cidrs) == (None, None)
+    assert [request.path for request in wire.api.requests].count("/apis/apps/v1/daemonsets") == 1
+
+
+def test_networks_of_a_recording(recording: str) -> None:
+    """A ConfigMap that was recorded, too."""
+    flannel = copy.deepcopy(cluster_objects.DAEMONSET)
+    flannel["metadata"].update(name="kube-flannel-ds")
+    flannel["spec"]["template"]["spec"] = {
+        "volumes": [{"name": "v", "configMap": {"name": "kube-flannel-cfg"}}]
+    }
+    settings = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "kube-system", "name": "kube-flannel-cfg"},
+        "data": {"net-conf.json": '{"Network": "10.244.0.0/16"}'},
+    }
+    Path(recording, "daemonsets.json").write_text(json.dumps(flannel), "utf-8")
+    Path(recording, "flannel.json").write_text(json.dumps(settings), "utf-8")
+    result = module_run.good(cluster_info, src=recording, subsets=["networks"])
+    assert result["summary"]["pod_cidrs"] == ["10.244.0.0/16"]
+    assert [entry["network"] for entry in result["networks"]["networks"]] == ["10.244.0.0/16"]
+    assert [entry["code"] for entry in result["networks"]["unread"]] == ["cluster_networks_unknown"]
+
+
 def test_only_the_latest_events_are_kept(wire: Wire, tmp_path: Path) -> None:
     wire.lists["events"] = [
         {
