@@ -22,6 +22,8 @@ from ..errors import RdmaError
 from ..finding import CheckInfo, Detail, Finding, Waiver
 from ..kube import objects
 from ..kube.documents import Document
+from ..net import quoted
+from ..oke.shapes import DEFAULT_TABLE, Table, lookup
 from ..report.document import NodeRow, ResultDocument
 from . import engine, waivers
 from .model import LintFinding
@@ -164,8 +166,9 @@ def lint(
     :param select: only rules whose id is like one of these patterns; empty: all.
     :param ignore: not these.
     :param context: see :class:`~.model.Context`.
-    :raises RdmaError: ``check_unknown`` when no rule is like a pattern.
+    :raises RdmaError: ``check_unknown`` when no rule is like a pattern, ``shape_unknown``, or what the options raise.
     """
+    _require_shape(**context)
     rules = _chosen(list(select), list(ignore))
     known = waivers.read(documents, RULES, today)
     owned = _owned(documents)
@@ -179,6 +182,18 @@ def lint(
         findings += known.problems
     judged = [Judged(finding, known.of(finding)) for finding in findings]
     return Outcome(documents, judged, list(rules.values()), problems)
+
+
+def _require_shape(shape: str = "", shapes: Table = DEFAULT_TABLE, **_others: Any) -> None:
+    if shape and lookup(shape, shapes) is None:
+        near = get_close_matches(shape, [entry.name for entry in shapes], 1)
+        raise RdmaError(
+            "shape_unknown",
+            "The shape %s is not in the table of shapes%s"
+            % (quoted(shape), "; did you mean %s?" % near[0] if near else "."),
+            hint="Leave it out when the nodes are of another kind.",
+            shape=shape,
+        )
 
 
 def _owned(documents: Sequence[Document]) -> frozenset[int]:
@@ -279,11 +294,18 @@ def _one(entries: list[Judged]) -> Finding:
     first = entries[0]
     found = first.finding.to_finding()
     if len(entries) == 1:
-        return replace(found, waiver=first.waiver)
+        return replace(found, waiver=_whole(first.waiver))
     details = []
     for finding, waiver in entries:
         text = finding.message if waiver is None else "%s Waived: %s." % (finding.message, waiver.reason)
         evidence = finding.to_finding().evidence[0]
         details.append(Detail(evidence, finding.status, text, finding.expected, finding.observed))
     message = "%s And %d more." % (found.message, len(entries) - 1) if found.message else ""
-    return replace(found, message=message, details=tuple(details), waiver=first.waiver)
+    return replace(found, message=message, details=tuple(details), waiver=_whole(first.waiver))
+
+
+def _whole(waiver: Optional[Waiver]) -> Optional[Waiver]:
+    """A waiver as reports print it: "waived until EXPIRES by OWNER"."""
+    if waiver is None:
+        return None
+    return replace(waiver, owner=waiver.owner or "the manifest", expires=waiver.expires or "further notice")

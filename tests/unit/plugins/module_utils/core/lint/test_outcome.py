@@ -156,8 +156,8 @@ def test_several_places_of_one_object_are_one_result():
     assert finding.message == "Unknown. And 2 more."
     assert [detail.status for detail in finding.details] == ["unknown", "warn", "fail"]
     assert finding.details[2].message == "Fail. Waived: because."
-    (waived,) = Outcome([DOCUMENT], [one("fail", waiver=WAIVER)], []).result("t", "1").findings
-    assert waived.waiver == WAIVER
+    document = Outcome([DOCUMENT], [one("fail", waiver=WAIVER)], []).result("2027-02-01T00:00:00Z", "1")
+    assert "waived until further notice by me: because" in render(document)["junit.xml"]
 
 
 def test_what_a_controller_made_is_judged_where_it_comes_from():
