@@ -83,7 +83,8 @@ options:
       - A warning names the nodes in both cases.
     type: str
     choices:
-      keep: It is a host that cannot be reached, in the group C(rdma_no_connection).
+      keep: It is a host in the group C(rdma_no_connection). With O(connection=agent) it cannot be reached, also not
+        over SSH; else its name is tried.
       leave_out: It is no host.
     default: keep
   primary_subnets:

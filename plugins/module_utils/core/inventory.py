@@ -189,8 +189,8 @@ class Inventory:
     warnings: list[str] = field(default_factory=list)
 
 
-Connection = Callable[[Facts], Union[dict[str, Any], str]]
-"""Node -> the variables with which Ansible reaches it, or why it cannot."""
+Connection = Callable[[Facts], tuple[dict[str, Any], str]]
+"""Node -> the variables with which Ansible reaches it, and why it cannot, if so."""
 
 
 def by_ssh(kinds: Sequence[str], user: str = "", port: Optional[int] = None) -> Connection:
@@ -199,17 +199,17 @@ def by_ssh(kinds: Sequence[str], user: str = "", port: Optional[int] = None) -> 
     if port is not None:
         fixed["ansible_port"] = port
 
-    def way(node: Facts) -> Union[dict[str, Any], str]:
+    def way(node: Facts) -> tuple[dict[str, Any], str]:
         found = [node["addresses"][kind] for kind in kinds if kind in node["addresses"]]
         if not found:
-            return "it has no address of type %s" % " or ".join(kinds)
-        return {"ansible_host": found[0], **fixed}
+            return fixed, "it has no address of type %s" % " or ".join(kinds)
+        return {"ansible_host": found[0], **fixed}, ""
 
     return way
 
 
 def by_agent(pods: Iterable[Facts], fixed: Mapping[str, Any]) -> Connection:
-    """Reach nodes through the pod on them.
+    """Reach nodes through the pod on them. A node without one keeps the plugin, or Ansible would try SSH.
 
     :param fixed: the variables that are the same for all: plugin, namespace, container, kubeconfig.
     """
@@ -220,13 +220,13 @@ def by_agent(pods: Iterable[Facts], fixed: Mapping[str, Any]) -> Connection:
         if other is None or rank > (other["usable"], other["created"], other["name"]):
             best[pod["node"]] = pod
 
-    def way(node: Facts) -> Union[dict[str, Any], str]:
+    def way(node: Facts) -> tuple[dict[str, Any], str]:
         pod = best.get(node["name"])
         if pod is None:
-            return "no pod of the node agent is on it"
+            return {**fixed}, "no pod of the node agent is on it"
         if not pod["usable"]:
-            return "the pod %s of the node agent on it is not ready" % pod["name"]
-        return {**fixed, "ansible_kubectl_pod": pod["name"]}
+            return {**fixed}, "the pod %s of the node agent on it is not ready" % pod["name"]
+        return {**fixed, "ansible_kubectl_pod": pod["name"]}, ""
 
     return way
 
@@ -250,17 +250,15 @@ def build(
     for node, view in zip(known, views):
         if wishes.targets and view["target"] not in wishes.targets:
             continue
-        name, way = wishes.host_prefix + node["name"], connection(node)
-        variables: dict[str, Any] = {"rdma_k8s_node": view}
-        if isinstance(way, str):
-            unconnected.setdefault(_one_for_all(way), []).append(node["name"])
+        name = wishes.host_prefix + node["name"]
+        way, problem = connection(node)
+        if problem:
+            unconnected.setdefault(_one_for_all(problem), []).append(node["name"])
             if not wishes.keep_unconnected:
                 continue
-            view["unknown"]["connection"] = way
+            view["unknown"]["connection"] = problem
             members.setdefault(("", "no_connection"), []).append(name)
-        else:
-            variables.update(way)
-        found.hosts[name] = variables
+        found.hosts[name] = {"rdma_k8s_node": view, **way}
         for key in _keys(view):
             members.setdefault(key, []).append(name)
     for reason, names in sorted(unconnected.items()):

@@ -275,6 +275,7 @@ def test_the_node_agent(run: InventoryRun, api: ApiServer, lists: Lists) -> None
         "ansible_kubectl_pod": "agent-a",
     }
     assert found.group("rdma_no_connection") == ["gpu-00001", "gpu-00002"]
+    assert found.hosts["gpu-00002"]["ansible_connection"] == "kubernetes.core.kubectl"
     assert "node gpu-00002: no connection, kept: no pod of the node agent is on it" in found.said
     assert "node gpu-00001: no connection, kept: the pod of the node agent on it is not ready" in found.said
     assert [request.query["labelSelector"] for request in api.requests if request.path == PODS] == [

@@ -361,7 +361,8 @@ def test_the_pod_of_the_agent_on_each_node() -> None:
     assert found.hosts["gpu-00000"]["ansible_kubectl_pod"] == "agent-b"
     assert found.hosts["gpu-00000"]["ansible_connection"] == "kubernetes.core.kubectl"
     assert found.groups["rdma_no_connection"] == ["gpu-00001", "gpu-00002"]
-    assert "ansible_connection" not in found.hosts["gpu-00002"]
+    assert found.hosts["gpu-00002"]["ansible_connection"] == "kubernetes.core.kubectl", "never SSH instead"
+    assert "ansible_kubectl_pod" not in found.hosts["gpu-00001"]
     assert found.warnings == [
         "node gpu-00002: no connection, kept: no pod of the node agent is on it",
         "node gpu-00001: no connection, kept: the pod of the node agent on it is not ready",
