@@ -103,4 +103,6 @@ def test_any_parameters_can_be_judged(config: Any) -> None:
         value = config
         for key in violation.path[:-1]:
             value = value[key] if value is not None else None
-        assert violation.error().hint
+        error = violation.error()
+        assert (error.code, error.hint) == (violation.code, violation.hint)
+        assert error.message.startswith(violation.message)
