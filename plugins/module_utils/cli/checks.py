@@ -14,29 +14,34 @@ from ..core import codec
 from ..core.checks.judge import selected
 from ..core.checks.policy import Policy
 from ..core.errors import RdmaError
+from ..core.lint.outcome import rules
 from .near import did_you_mean
 from .terminal import Terminal
+
+MANIFEST = "manifest"
+"""The scope of a rule of the lint."""
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0."""
     pattern = arguments.pattern or "*"
-    catalogue = selected(Policy(), proven=True)
-    chosen = [check for check in catalogue if fnmatchcase(check.info.id, pattern)]
+    catalogue = [(check.info, check.scope) for check in selected(Policy(), proven=True)]
+    catalogue += [(entry.info, MANIFEST) for _id, entry in rules().items()]
+    chosen = [entry for entry in catalogue if fnmatchcase(entry[0].id, pattern)]
     if not chosen:
         raise RdmaError(
             "check_unknown",
             "No check has an id like %r%s"
-            % (pattern, did_you_mean(pattern, [check.info.id for check in catalogue])),
+            % (pattern, did_you_mean(pattern, [info.id for info, _scope in catalogue])),
             hint="Ids look like RDMA-NODE-001; '*' stands for any text.",
         )
     if arguments.format == "json":
-        documents = [{**codec.encode(check.info), "scope": check.scope} for check in chosen]
+        documents = [{**codec.encode(info), "scope": scope} for info, scope in chosen]
         terminal.write(json.dumps(documents, indent=1) + "\n")
     else:
         terminal.table(
             ("ID", "SEVERITY", "TITLE"),
-            [(check.info.id, check.info.severity, check.info.title) for check in chosen],
+            [(info.id, info.severity, info.title) for info, _scope in chosen],
             indent="",
         )
     return 0

@@ -21,6 +21,8 @@ from ..core.checks.judge import selected
 from ..core.checks.policy import CustomCheck, Policy
 from ..core.checks.registry import Check
 from ..core.errors import RdmaError
+from ..core.lint.outcome import rules
+from ..core.lint.registry import Rule
 from ..core.report.digest import VERDICTS, verdict
 from ..core.report.wording import fold
 from . import reading, sources, worked
@@ -40,6 +42,10 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise RdmaError(
             "usage", "Which check?", hint="Give an id such as RDMA-RANGE-013; 'rdma-k8s checks' lists them."
         )
+    rule = rules().get(_wanted(arguments.check))
+    if rule is not None and arguments.node is None and arguments.snapshots is None:
+        _about_rule(terminal, rule)
+        return 0
     if arguments.node is None and arguments.snapshots is None:
         policy = sources.policy_of(sources.Source(""), arguments.policy, arguments.set)
         _about(terminal, *_find(arguments.check, policy))
@@ -77,18 +83,46 @@ def _view(arguments: Namespace, terminal: Terminal) -> int:
 def _find(name: str, policy: Policy) -> tuple[Optional[Check], Optional[CustomCheck]]:
     """The check of the catalogue, or the own check of the policy, with this id."""
     catalogue = {check.info.id: check for check in selected(Policy(), proven=True)}
-    wanted = "RDMA-" + name.upper().removeprefix("RDMA-")
+    wanted = _wanted(name)
+    if wanted in rules():
+        raise RdmaError(
+            "check_unknown",
+            "%s is a rule about manifests, so no node has a verdict." % wanted,
+            hint="'rdma-k8s lint' judges manifests.",
+            check=name,
+        )
     if wanted in catalogue:
         return catalogue[wanted], None
     for custom in policy.checks:
         if name == custom.id:
             return None, custom
-    known = [*catalogue, *[custom.id for custom in policy.checks]]
+    known = [*catalogue, *rules(), *[custom.id for custom in policy.checks]]
     raise RdmaError(
         "check_unknown",
         "There is no check %r%s" % (name, did_you_mean(name, known)),
         hint="'rdma-k8s checks' lists the catalogue; own checks need --policy.",
         check=name,
+    )
+
+
+def _wanted(name: str) -> str:
+    """The whole id."""
+    return "RDMA-" + name.upper().removeprefix("RDMA-")
+
+
+def _about_rule(terminal: Terminal, rule: Rule) -> None:
+    info = rule.info
+    terminal.title("%s  %s" % (info.id, info.title))
+    terminal.lines("")
+    terminal.pairs(
+        [
+            ("severity", info.severity),
+            ("looks at", "manifests and live objects, 'rdma-k8s lint'"),
+            ("reads", ", ".join(sorted(rule.kinds)) or "objects of every kind"),
+            ("targets", ", ".join(sorted(rule.targets))),
+            ("to do", info.hint),
+            ("remedy page", "docs/" + info.doc),
+        ]
     )
 
 

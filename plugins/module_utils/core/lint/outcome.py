@@ -27,7 +27,7 @@ from ..oke.shapes import DEFAULT_TABLE, Table, lookup
 from ..report.document import NodeRow, ResultDocument
 from . import engine, waivers
 from .model import LintFinding
-from .registry import RULES
+from .registry import RULES, Rule
 
 KIND = "rdma.k8s/lint"
 SCHEMA_VERSION = 1
@@ -169,19 +169,19 @@ def lint(
     :raises RdmaError: ``check_unknown`` when no rule is like a pattern, ``shape_unknown``, or what the options raise.
     """
     _require_shape(**context)
-    rules = _chosen(list(select), list(ignore))
+    chosen = _chosen(list(select), list(ignore))
     known = waivers.read(documents, RULES, today)
     owned = _owned(documents)
     findings = [
         finding
         for finding in engine.lint(documents, **context)
-        if finding.rule in rules
+        if finding.rule in chosen
         and (id(finding.document) not in owned or RULES[finding.rule].kinds == _PODS_ONLY)
     ]
-    if waivers.VALID.id in rules:
+    if waivers.VALID.id in chosen:
         findings += known.problems
     judged = [Judged(finding, known.of(finding)) for finding in findings]
-    return Outcome(documents, judged, list(rules.values()), problems)
+    return Outcome(documents, judged, list(chosen.values()), problems)
 
 
 def _require_shape(shape: str = "", shapes: Table = DEFAULT_TABLE, **_others: Any) -> None:
@@ -220,9 +220,14 @@ def _owned(documents: Sequence[Document]) -> frozenset[int]:
     return frozenset(found)
 
 
+def rules() -> dict[str, Rule]:
+    """All rules about manifests by id, in the order of the ids."""
+    return {name: RULES[name] for name in sorted(RULES)}
+
+
 def catalogue() -> dict[str, CheckInfo]:
     """All rules of the lint, that about waivers included."""
-    return {**{name: RULES[name].info for name in sorted(RULES)}, waivers.VALID.id: waivers.VALID}
+    return {**{name: entry.info for name, entry in rules().items()}, waivers.VALID.id: waivers.VALID}
 
 
 def _chosen(select: list[str], ignore: list[str]) -> dict[str, CheckInfo]:
