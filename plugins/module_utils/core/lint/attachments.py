@@ -115,7 +115,7 @@ def device_behind(pod: Pod) -> Iterator[Verdict]:
             _annotation(pod),
             "%s needs a device of %s, and no container asks for one." % (_named(attachments), resource),
             expected="%s: %d" % (resource, len(attachments)),
-            observed=", ".join([name for name in pod.amounts if "/" in name]) or "no extended resource",
+            observed=", ".join(pod.amounts) or "no extended resource",
         )
     if open_ and not by_resource and not pod.context.complete:
         yield unknown(_annotation(pod), "The definition of %s is not among the documents." % _named(open_))

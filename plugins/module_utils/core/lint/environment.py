@@ -18,7 +18,7 @@ from .model import Path
 if TYPE_CHECKING:
     from .pod import Pod
 
-_ASSIGNED = re.compile(r"""(?<![\w$#{])([A-Z][A-Z0-9_]*)=("[^"\n]*"|'[^'\n]*'|[^\s;&|"'`)]*)""")
+_ASSIGNED = re.compile(r"""(?<![\w$#{])([A-Z][A-Z0-9_]*)=("[^"\n]*"|'[^'\n]*'|[^\s;&|"')]*)""")
 _GENV = re.compile(r"-g?env\s+([A-Z][A-Z0-9_]*)\s+(\S+)")
 _EXPORTED = re.compile(r"(?<!\S)-x\s+([A-Z][A-Z0-9_]*)(?=\s|=|$)")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
