@@ -13,8 +13,8 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.documents impor
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint import claims
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.engine import lint
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.model import LintFinding
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import claim_rules
-from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import claim_rules, pod_rules
+from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases, pod_cases
 
 CHECKS = ("RDMA-WL-002", "RDMA-WL-003", "RDMA-WL-005", "RDMA-WL-014")
 
@@ -136,6 +136,26 @@ def test_an_object_without_claims_in_it_is_skipped(spec: Any) -> None:
     found = [finding for finding in lint([document]) if finding.rule in CHECKS]
     assert {finding.status for finding in found} == {"skip"}
     assert {finding.message for finding in found} == {claims.NO_CONFIGURATION, claims.NO_REQUEST}
+
+
+@pytest.mark.parametrize("case", pod_cases(), ids=lambda case: case["name"])
+def test_pods_with_their_claims(case: dict[str, Any]) -> None:
+    """DEV-11, DEV-24: the lint follows the claims, for a policy only the pod counts."""
+    container = {"name": "main", "image": "train", "env": case.get("env", [])}
+    pod = {"kind": "Pod", "metadata": {"name": "train"}, "spec": {"containers": [container], **case["spec"]}}
+    template = {
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "nics"},
+        "spec": claim({"profile": "oke-rdma"}, 'device.attributes["dra.net"].ifName == "rdma0"'),
+    }
+    documents = [Document(content, "pod.yaml", 1, {}) for content in (pod, template)]
+    told = {rule.check for rule in pod_rules.RULES}
+    found = {
+        finding.rule: finding.status
+        for finding in lint(documents)
+        if finding.rule in told and finding.status not in ("pass", "skip")
+    }
+    assert found == case["lint"]
 
 
 def test_every_rule_fails_in_a_case() -> None:
