@@ -16,6 +16,7 @@ from .core.errors import RdmaError
 from .core.finding import ERROR
 from .core.kube.documents import Document, live
 from .core.lint.outcome import Outcome, lint
+from .core.oke.shapes import DEFAULT_TABLE, extend
 from .core.report import jsonfile, sarif
 from .core.report.document import ResultDocument
 from .report_files import read_result, write_files
@@ -51,7 +52,7 @@ def judge(
     """Judge documents as the options say.
 
     :param now: UTC, ``YYYY-MM-DDThh:mm:ssZ``.
-    :raises RdmaError: ``check_unknown``.
+    :raises RdmaError: ``check_unknown``, ``shape_unknown``, ``shape_malformed``, or what the options raise.
     """
     return lint(
         documents,
@@ -61,6 +62,7 @@ def judge(
         problems=problems,
         target=params["target"] or "",
         shape=params["shape"] or "",
+        shapes=extend(DEFAULT_TABLE, params["shapes"]),
         complete=params["complete"],
         options=params["options"],
     )

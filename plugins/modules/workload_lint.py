@@ -63,6 +63,10 @@ options:
   shape:
     description: Shape of the nodes for which the workloads are meant, such as V(BM.GPU.H100.8).
     type: str
+  shapes:
+    description: Shapes that the table does not have, or has otherwise, by name or pattern.
+    type: dict
+    default: {}
   options:
     description: What no manifest tells, by name; see the page of the rules.
     type: dict
@@ -334,6 +338,7 @@ def main() -> None:
             "definitions": {"type": "bool", "default": False},
             "target": {"type": "str", "choices": list(TARGETS)},
             "shape": {"type": "str"},
+            "shapes": {"type": "dict", "default": {}},
             "options": {"type": "dict", "default": {}},
             "complete": {"type": "bool", "default": False},
             "select": texts,

@@ -147,3 +147,8 @@ def test_options():
     assert good(documents=contents, select=["RDMA-WL-009"])["counts"]["fail"] == 1
     told = good(documents=contents, select=["RDMA-WL-009"], options={"memlock_unlimited": True})
     assert (told["counts"]["fail"], told["counts"]["skip"]) == (0, 1)
+
+
+def test_shapes():
+    assert run(documents=[OBJECT], shape="BM.NEW.8")["code"] == "shape_unknown"
+    assert good(documents=[OBJECT], shape="BM.NEW.8", shapes={"BM.NEW.*": {"rdma_nics": 8}})["findings"]

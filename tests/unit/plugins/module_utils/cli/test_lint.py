@@ -209,6 +209,23 @@ def test_options(run, manifests):
         assert sentence in run("lint", "m", "--option", option).refused()
 
 
+def test_an_unknown_shape_is_refused(run, manifests):
+    assert run("lint", "m", *ONLY, "--shape", "BM.GPU.H100.8").good()
+    sentence = run("lint", "m", "--shape", "BM.GPU.H1000.8").refused()
+    assert "The shape 'BM.GPU.H1000.8' is not in the table of shapes; did you mean BM.GPU.H100.8?" in sentence
+
+
+def test_rules_are_listed_and_explained(run, healthy):
+    assert "RDMA-WL-013" in run("checks", "RDMA-WL-*").good()
+    (document,) = json.loads(run("checks", "RDMA-WL-013", "--format", "json").good())
+    assert document["scope"] == "manifest"
+    out = run("explain", "wl-013").good()
+    assert out.startswith("RDMA-WL-013  Pods with claims get time to end\n")
+    assert "docs/checks/wl.md#rdma-wl-013" in out
+    refused = run("explain", "WL-013", "--node", "n0", "--snapshots", healthy).refused()
+    assert refused.startswith("RDMA-WL-013 is a rule about manifests, so no node has a verdict.")
+
+
 def test_the_targets_are_those_of_the_lint():
     assert arguments.TARGETS == TARGETS
 
