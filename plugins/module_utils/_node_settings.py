@@ -53,7 +53,7 @@ def ask(
     :param wishes: name of the module to its options; those for NICs are filled in.
     :param nics: NICs to ask about; none: those that may be set up, see :func:`nic_places.to_set_up`.
     :returns: ``nics``, ``found`` (all NICs of the node, when they were looked for), ``pending`` and ``settings``.
-    :raises RdmaError: ``setting_unknown``, ``setting_options``.
+    :raises RdmaError: ``node_setting_unknown``, ``node_setting_options``.
     """
     options = {name: options_of(name, given, host_root) for name, given in wishes.items()}
     found = None
@@ -72,22 +72,22 @@ def ask(
 def options_of(name: str, given: Mapping[str, Any], host_root: str) -> dict[str, Any]:
     """All options of a module, those that are not given with their defaults.
 
-    :raises RdmaError: ``setting_unknown``, ``setting_options``.
+    :raises RdmaError: ``node_setting_unknown``, ``node_setting_options``.
     """
     setting = SETTINGS.get(name)
     if setting is None:
         raise RdmaError(
-            "setting_unknown",
+            "node_setting_unknown",
             "settings: there is no setting %s; expected one of %s." % (name, ", ".join(SETTINGS)),
             hint="Name a module that sets something on a node.",
             setting=name,
         )
     spec = {key: dict(entry) for key, entry in setting.arguments.items() if key != "host_root"}
-    filled = {setting.nics: []} if setting.nics else {}
+    filled: dict[str, Any] = {setting.nics: []} if setting.nics else {}
     result = ArgumentSpecValidator(spec).validate({**filled, **given})
     if result.error_messages:
         raise RdmaError(
-            "setting_options",
+            "node_setting_options",
             "settings: %s: %s." % (name, result.error_messages[0].rstrip(".")),
             hint="Give it the options of the module %s." % name,
             setting=name,

@@ -109,11 +109,11 @@ def test_without_nics_nobody_is_asked_about_them(host: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("settings", "code", "words"),
     [
-        ({"nic_speed": {}}, "setting_unknown", ("nic_speed", "kernel_modules, netns_mode, oca_config")),
-        ({"netns_mode": {}}, "setting_options", ("netns_mode", "mode")),
-        ({"netns_mode": {"mode": "private"}}, "setting_options", ("netns_mode", "private")),
-        ({"netns_mode": {"mode": "shared", "host_root": "/mnt"}}, "setting_options", ("host_root",)),
-        ({"nic_mtu": {"mtu": "large"}}, "setting_options", ("nic_mtu", "large")),
+        ({"nic_speed": {}}, "node_setting_unknown", ("nic_speed", "kernel_modules, netns_mode, oca_config")),
+        ({"netns_mode": {}}, "node_setting_options", ("netns_mode", "mode")),
+        ({"netns_mode": {"mode": "private"}}, "node_setting_options", ("netns_mode", "private")),
+        ({"netns_mode": {"mode": "shared", "host_root": "/mnt"}}, "node_setting_options", ("host_root",)),
+        ({"nic_mtu": {"mtu": "large"}}, "node_setting_options", ("nic_mtu", "large")),
     ],
 )
 def test_a_wrong_wish_is_told(host: Path, settings: Any, code: str, words: tuple[str, ...]) -> None:
