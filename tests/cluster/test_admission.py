@@ -21,6 +21,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.engine import l
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import admission
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.claim_rules import POSSIBLE
 from ansible_collections.rdma.k8s.plugins.modules import admission_policy
+from ansible_collections.rdma.k8s.tests.lab.errors import LabError
 from ansible_collections.rdma.k8s.tests.support import change_run
 from ansible_collections.rdma.k8s.tests.support.admission_api import Api, verdicts
 from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases, pod_cases
@@ -65,11 +66,14 @@ def api(control_plane: ControlPlane) -> Iterator[Api]:
 
 
 def wait_until(api: Api, content: dict[str, Any], told: bool, prefix: str = PREFIX) -> None:
-    """Policies reach the admission of an API server a moment after they were written."""
+    """Policies reach the admission of an API server a moment after they were written.
+
+    :param prefix: begins the name of a policy; with a quotation mark at its end it is the whole name.
+    """
     end = time.monotonic() + 30
     while time.monotonic() < end:
         status, found, message = api.create(content)
-        if any(entry.policy.startswith(prefix) for entry in found) or prefix in message:
+        if any((entry.policy + "'").startswith(prefix) for entry in found) or prefix in message:
             if told:
                 return
         elif not told:
@@ -78,19 +82,30 @@ def wait_until(api: Api, content: dict[str, Any], told: bool, prefix: str = PREF
     raise AssertionError("after 30 s the answer is still %s %s %s" % (status, found, message))
 
 
+def wait_for_all(api: Api, prefix: str) -> None:
+    """Each of the four policies begins to count at a time of its own."""
+    open_claim = copy.deepcopy(BAD)
+    del open_claim["spec"]["devices"]["config"][0]["opaque"]["parameters"]["profile"]
+    wait_until(api, BAD, True, prefix + "-claims'")
+    wait_until(api, open_claim, True, prefix + "-claims-advice'")
+    bad = pod({"resourceClaims": [CLAIM], "terminationGracePeriodSeconds": 0})
+    wait_until(api, bad, True, prefix + "-pods'")
+    wait_until(api, pod({"resourceClaims": [CLAIM]}, [INDEX]), True, prefix + "-pods-advice'")
+
+
 @pytest.fixture(scope="module")
 def policies(cluster: Cluster, api: Api) -> Iterator[list[dict[str, Any]]]:
     """All policies, warning, and failing when an expression fails: then an object without a fault has a warning."""
     documents = admission.documents(admission.settings(prefix=PREFIX, failure_policy="Fail"))
     objects.present(cluster, documents)
-    wait_until(api, BAD, True)
-    wait_until(api, pod({"resourceClaims": [CLAIM], "terminationGracePeriodSeconds": 0}), True)
+    wait_for_all(api, PREFIX)
     yield documents
     objects.absent(cluster, admission.names(PREFIX))
     wait_until(api, BAD, False)
 
 
 CLAIM = {"name": "nics", "resourceClaimTemplateName": "nics"}
+INDEX = {"name": "NCCL_IB_GID_INDEX", "value": "3"}
 
 
 def pod(spec: dict[str, Any], env: Any = ()) -> dict[str, Any]:
@@ -286,10 +301,14 @@ def test_a_bad_claim_is_refused_and_what_exists_may_end(
     old["metadata"]["name"] = "old"
     old["metadata"]["finalizers"] = ["example.org/wait"]
     assert api.create(old, dry_run=False)[0] == 201
+    running = of_kind("Deployment", {"resourceClaims": [CLAIM], "terminationGracePeriodSeconds": 0})
+    running["metadata"]["name"] = "running"
+    running["spec"]["replicas"] = 0
+    assert api.create(running, dry_run=False)[0] == 201
     documents = admission.documents(admission.settings(prefix="refuse", actions=("deny", "audit")))
     objects.present(cluster, documents)
     try:
-        wait_until(api, BAD, True, "refuse")
+        wait_for_all(api, "refuse")
         status, _told, message = api.create(BAD)
         assert status == 422
         assert "refuse-claims" in message
@@ -304,8 +323,11 @@ def test_a_bad_claim_is_refused_and_what_exists_may_end(
         )
         control_plane.kubectl("delete", "resourceclaim", "old", "--timeout=20s")
         bad = pod({"resourceClaims": [CLAIM], "terminationGracePeriodSeconds": 0})
-        wait_until(api, bad, True, "refuse")
         assert api.create(bad)[0] == 422
+        patch = ("patch", "deployment", "running", "--type=merge", "-p")
+        control_plane.kubectl(*patch, '{"spec":{"minReadySeconds":5}}')
+        with pytest.raises(LabError, match="pod_grace_period"):
+            control_plane.kubectl(*patch, '{"spec":{"template":{"spec":{"hostNetwork":true}}}}')
         status, told, _message = api.create(pod({"resourceClaims": [CLAIM]}, [INDEX]))
         assert status == 201
         assert verdicts([entry for entry in told if entry.policy.startswith("refuse")], "refuse") == {
@@ -318,10 +340,8 @@ def test_a_bad_claim_is_refused_and_what_exists_may_end(
         assert [entry for entry in told if entry.policy.startswith("refuse") and POSSIBLE in entry.text]
     finally:
         objects.absent(cluster, admission.names("refuse"))
+        control_plane.kubectl("delete", "deployment", "running", "--wait=false")
     wait_until(api, BAD, False, "refuse")
-
-
-INDEX = {"name": "NCCL_IB_GID_INDEX", "value": "3"}
 
 
 def test_settings_change_the_policies(cluster: Cluster, api: Api) -> None:

@@ -327,8 +327,17 @@ PODS: tuple[Mapping[str, Any], ...] = (
     },
 )
 
+_OF_CRON_JOB, _OF_OTHERS = "spec.jobTemplate.spec.template.spec", "spec.template.spec"
+
 POD_CHANGED = (
-    *CHANGED,
+    (
+        "pods-changed",  # an old object may still be scaled, suspended and resumed
+        (
+            'request.operation == "CREATE" || (request.kind.kind == "CronJob" ?'
+            " object.%s != oldObject.%s : object.%s != oldObject.%s)"
+        )
+        % (_OF_CRON_JOB, _OF_CRON_JOB, _OF_OTHERS, _OF_OTHERS),
+    ),
     (
         "not-judged-before",
         # What a controller makes was judged where the user wrote it, and its warnings would reach nobody.
@@ -342,18 +351,13 @@ POD_CHANGED = (
 POD_SPEC: tuple[tuple[str, str], ...] = (
     (
         "place",
-        (
-            'request.kind.kind == "Pod" ? "spec" :'
-            ' request.kind.kind == "CronJob" ? "spec.jobTemplate.spec.template.spec" : "spec.template.spec"'
-        ),
+        'request.kind.kind == "Pod" ? "spec" : request.kind.kind == "CronJob" ? %s : %s'
+        % (literal(_OF_CRON_JOB), literal(_OF_OTHERS)),
     ),
     (
         "spec",
-        (
-            'request.kind.kind == "Pod" ? dyn(object).spec :'
-            ' request.kind.kind == "CronJob" ? dyn(object).spec.jobTemplate.spec.template.spec :'
-            " dyn(object).spec.template.spec"
-        ),
+        'request.kind.kind == "Pod" ? dyn(object).spec : request.kind.kind == "CronJob" ?'
+        " dyn(object).%s : dyn(object).%s" % (_OF_CRON_JOB, _OF_OTHERS),
     ),
 )
 

@@ -47,19 +47,22 @@ def find(
     address = find_address(node_address)
     if address is None or address.version != 4:
         return "the node has no IPv4 address in the API"
-    parents: list[tuple[int, int]] = []
-    networks: set[tuple[int, int]] = set()
+    networks: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for index, text in nics:
         prefix = find_prefix(text)
         if prefix is not None and prefix.version == 4:
-            parents.append((index, prefix.value))
-            networks.add((prefix.network, prefix.length))
+            networks.setdefault((prefix.network, prefix.length), []).append((index, prefix.value))
     if not networks:
         return "no NIC with the name rdmaN and an IPv4 address is in the slices of the node"
-    if len(networks) > 1:
-        several = ", ".join(str(Prefix(4, *network)) for network in sorted(networks))
-        return "the NICs of the node are in several networks: %s" % several
-    network = Prefix(4, *networks.pop())
+    if len(networks) > 1:  # a NIC may have other addresses, too (F34); that of the agent is on all of them
+        indexes = {index for parents in networks.values() for index, _value in parents}
+        common = [key for key, parents in networks.items() if {index for index, _value in parents} == indexes]
+        if len(common) != 1:
+            several = ", ".join(str(Prefix(4, *key)) for key in sorted(networks))
+            return "the NICs of the node are in several networks: %s" % several
+        networks = {common[0]: networks[common[0]]}
+    ((key, parents),) = networks.items()
+    network = Prefix(4, *key)
     if subnets:
         found = _smallest([subnet for subnet in subnets if subnet.contains(address)])
         if found is None:

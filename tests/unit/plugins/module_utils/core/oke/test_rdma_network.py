@@ -39,6 +39,12 @@ def test_two_nics_always_tell_the_subnet(length: int, seed: int, indexes: set[in
     assert find(str(address), nics) == RdmaNetwork(DEFAULT_OCA_NETWORK, subnet)
 
 
+def test_other_addresses_of_a_nic_do_not_matter() -> None:
+    """F34: an address outside the OCA network may stand before that of the agent."""
+    found = find("10.140.77.19", [(0, "192.168.7.1/24"), *REFERENCE, (7, "192.168.7.2/24")])
+    assert found == RdmaNetwork(parse_prefix("10.224.0.0/12"), parse_prefix("10.140.64.0/19"))
+
+
 REASONS = [
     ("", REFERENCE, (), "no IPv4 address in the API"),
     ("fd00::1", REFERENCE, (), "no IPv4 address in the API"),
@@ -49,6 +55,12 @@ REASONS = [
         (*REFERENCE, (1, "192.168.0.5/16")),
         (),
         "several networks: 10.224.0.0/12, 192.168.0.0/16",
+    ),
+    (
+        "10.140.77.19",
+        [nic for index, text in REFERENCE for nic in ((index, text), (index, "192.168.0.%d/16" % index))],
+        (),
+        "several networks",
     ),
     ("10.140.77.20", REFERENCE, (), "do not follow from the address 10.140.77.20"),
     ("10.140.77.19", (*REFERENCE, (3, "10.224.13.19/12")), (), "do not follow"),
