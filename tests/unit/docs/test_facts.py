@@ -13,12 +13,15 @@ import pytest
 from .pages import DOCS, ROOT, all_pages, page, sources
 
 FACTS = tuple(
-    "reference/facts/%s.md" % name for name in ("oke-dranet", "kernel", "spiderpool", "ack-lingjun", "reports")
+    "reference/facts/%s.md" % name
+    for name in ("oke-dranet", "kernel", "spiderpool", "ack-lingjun", "reports")
 )
 _ENTRY = re.compile(
     r'^- <a id="([^"]+)"></a>\*\*([A-Z]+-?\d+)\*\* (.*?)(?=^- <a id=|^#|\Z)', re.MULTILINE | re.DOTALL
 )
-_CITED = re.compile(r"(?<![\w./:-])(F\d{1,3}|S\d{1,3}|L\d{1,3}|A(?!4\b|100\b)\d{1,3}|DEV-\d\d)(?![\w.-]*[\w-]\w*=|\w)")
+_CITED = re.compile(
+    r"(?<![\w./:-])(F\d{1,3}|S\d{1,3}|L\d{1,3}|A(?!4\b|100\b)\d{1,3}|DEV-\d\d)(?![\w.-]*[\w-]\w*=|\w)"
+)
 _MARKED = re.compile(r"noqa[^\n]*|BM\.[\w.-]+|[0-9a-fA-F]{2}:[0-9a-fA-F:]+")
 _RANGE = re.compile(r"\b([AFS])(\d{1,3})-([AFS])?(\d{1,3})\b")
 
