@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Optional
 
-from ..finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Finding
+from ..finding import FAIL, SKIP, UNKNOWN, WARN, Finding
 from ..kube import objects
 from ..kube.documents import Document
 from ..kube.pod_templates import PodTemplate, templates
@@ -40,10 +40,6 @@ class Verdict(NamedTuple):
     severity: str = ""
     code: str = ""
     container: str = ""
-
-
-def passed(path: Path = (), message: str = "", **more: str) -> Verdict:
-    return Verdict(PASS, path, message, **more)
 
 
 def failed(path: Path, message: str, **more: str) -> Verdict:
