@@ -43,6 +43,12 @@ def kind(content: Any) -> str:
     return text(content.get("kind")) if isinstance(content, dict) else ""
 
 
+def group(content: Any) -> str:
+    """The API group: ``batch`` of ``batch/v1``, empty for the core group."""
+    version = text(content.get("apiVersion")) if isinstance(content, dict) else ""
+    return version.partition("/")[0] if "/" in version else ""
+
+
 def name(content: Any) -> str:
     """The name, or the prefix from which the API server makes one."""
     metadata = mapping(content, "metadata")
