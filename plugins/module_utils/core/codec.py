@@ -31,7 +31,10 @@ _SHORT = 64
 _SHARED = 4096
 
 _DITTO: dict[str, Any] = {}
-"""The cell of a table that repeats the cell above it; an empty object as value is written ``null`` there."""
+"""The cell of a table that repeats the cell above it."""
+
+_EMPTY: dict[str, Any] = {"": None}
+"""The cell of a table whose value is an empty object."""
 
 _PLANS: dict[type, list[tuple[str, Decode, Any, bool]]] = {}
 _PARSED: dict[type, dict[str, Any]] = {}
@@ -95,10 +98,6 @@ def _decode_anything(value: Any, where: Where) -> Any:
     return value
 
 
-def _decode_object(value: Any, where: Where) -> Any:
-    return {} if value is None else value
-
-
 def _optional(decode: Decode) -> Decode:
     def wrapped(value: Any, where: Where) -> Any:
         return None if value is None else decode(value, where)
@@ -117,8 +116,6 @@ def _list_of(decode: Decode) -> Decode:
 
 def _map_of(decode: Decode) -> Decode:
     def wrapped(value: Any, where: Where) -> Any:
-        if value is None:  # an empty object in a table
-            return {}
         if type(value) is not dict:
             raise malformed(where, "an object", value)
         return {_decode_text(key, where): decode(item, (where, key)) for key, item in value.items()}
@@ -154,7 +151,7 @@ def boolean(default: Any = MISSING) -> Any:
 
 def anything(default: Any = None) -> Any:
     """Any JSON value, taken over as it is (documents that are checked later, such as those of IMDS)."""
-    return _make(_decode_object if default == {} else _decode_anything, default)
+    return _make(_decode_anything, default)
 
 
 def texts(default: Any = ()) -> Any:
@@ -299,6 +296,8 @@ def _objects_of_rows(columns: list[Any], rows_: list[Any], where: Where, above: 
                 values[at] = _objects_of_rows(inner[at], cell, place, above[at])
             elif cell == _DITTO and type(cell) is dict:
                 values[at] = above[at]
+            elif cell == _EMPTY:
+                values[at] = above[at] = {}
             else:
                 above[at] = cell
         objects.append(dict(zip(names, values)))
@@ -430,7 +429,7 @@ def _rows_of_table(columns: list[Any], values: Any, above: list[Any]) -> list[An
                 row_.append(_rows_of_table(column[1], getattr(value, column[0]), above[at]))
                 continue
             cell = encode(getattr(value, column[0] if type(column) is list else column), True)
-            cell = None if cell == {} else cell
+            cell = _EMPTY if cell == {} else cell
             row_.append(_DITTO if cell == above[at] and _is_long(cell) else cell)
             above[at] = cell
         rows_.append(row_)
