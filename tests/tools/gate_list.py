@@ -426,7 +426,7 @@ def cluster(job: Job) -> Outcome:
 def ansible_failures(output: str) -> str:
     """Return the tasks that failed in runs of Ansible, each with what it said; ignored failures are left out."""
     lines, task, found = output.splitlines(), "", []
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+    for line, after in zip(lines, [*lines[1:], ""], strict=False):
         if line.startswith(("TASK [", "RUNNING HANDLER [")):
             task = line.rstrip("* ")
         elif re.match(r"(fatal|failed): ", line) and after != "...ignoring":
