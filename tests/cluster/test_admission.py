@@ -224,10 +224,46 @@ def test_the_largest_object_is_judged_within_the_cost(api: Api, policies: Any) -
         "claim_owns_routing": "warn",
         "selector_node_level": "warn",
     }
-    assert told[0].text.startswith(
+    (mtu,) = [entry.text for entry in told if entry.code == "config_mtu"]
+    assert mtu.startswith(
         "spec.devices.config[0].opaque.parameters, spec.devices.config[1].opaque.parameters, "
         "spec.devices.config[2].opaque.parameters and 29 more: interface.mtu is less than 68."
     )
+
+
+WRONG_THROUGHOUT = {
+    "profile": "x",
+    "interface": {
+        "name": "a b",
+        "type": "MACVLAN",
+        "addressing": "some",
+        "dhcp": True,
+        "addresses": ["x"],
+        "mtu": 5,
+        "hardwareAddr": "x",
+        "gsoMaxSize": 0,
+        "arpIgnore": 9,
+        "acceptRA": 9,
+        "vrf": {},
+        "ipvlan": {"mode": "L3"},
+        "foo": 1,
+    },
+    "routes": [{}],
+    "rules": [{"priority": -1}],
+    "neighbors": [{}],
+}
+
+
+def test_more_than_a_message_can_hold(api: Api, policies: Any) -> None:
+    """Many rules in many places: too much for a message of 5 KiB, but told and refused all the same."""
+    content: dict[str, Any] = copy.deepcopy(BAD)
+    content["spec"]["devices"]["config"] = [
+        {"opaque": {"driver": "dra.net", "parameters": WRONG_THROUGHOUT}} for _unused in range(11)
+    ]
+    content.update({"kind": "ResourceClaimTemplate", "spec": {"spec": content["spec"]}})
+    status, told, message = api.create(content)
+    assert status == 201, message
+    assert [entry.text for entry in told if entry.policy == "cases-claims"] == [admission.TOO_MANY]
 
 
 @pytest.mark.parametrize(
@@ -317,6 +353,9 @@ def test_a_bad_claim_is_refused_and_what_exists_may_end(
             " oke-rdma derives the child itself. Remove interface.type, or write IPVLAN."
             " (RDMA-WL-002, claim_passthrough)"
         )
+        told_to_auditors = "validation.policy.admission.k8s.io/validation_failure"
+        audit = (control_plane.cluster.directory / "audit.log").read_text(encoding="utf-8")
+        assert [line for line in audit.splitlines() if told_to_auditors in line and "refuse-claims" in line]
         control_plane.kubectl("label", "resourceclaim", "old", "team=a")
         control_plane.kubectl(
             "patch", "resourceclaim", "old", "--type=merge", "-p", '{"metadata":{"finalizers":null}}'

@@ -406,7 +406,7 @@ def _policy(policy: Policy, settings: Settings) -> dict[str, Any]:
             "validations": [
                 {
                     "expression": "size(variables.broken) == 0",
-                    "message": "More rules are broken than a message can hold; rdma-k8s lint tells them.",
+                    "message": TOO_MANY,
                     "messageExpression": "variables.broken.join(%s)" % literal(SEPARATOR),
                     "reason": "Invalid",
                 }
@@ -414,6 +414,9 @@ def _policy(policy: Policy, settings: Settings) -> dict[str, Any]:
         },
     }
 
+
+TOO_MANY = "More rules are broken than a message can hold; rdma-k8s lint tells them."
+"""The API server shows it instead of a message of more than 5 KiB."""
 
 SEPARATOR = " | "
 """Between the rules that one object breaks: a message has no line breaks."""
