@@ -71,6 +71,26 @@ def test_each_policy_has_a_binding_and_can_be_removed() -> None:
             assert document["spec"]["policyName"] == name
 
 
+def test_the_rules_tell_their_verdict() -> None:
+    """The action for what fails for sure, a warning for advice, whatever else is wished."""
+    listed = admission.listing(admission.settings(actions=("deny", "audit")))
+    verdicts = {(rule["code"], rule["verdict"]) for rule in listed}
+    assert {("config_mtu", "deny"), ("claim_dhcp", "deny"), ("claim_dhcp", "warn")} <= verdicts
+    assert ("pod_gid_index", "deny") not in verdicts
+    listed = admission.listing(admission.settings(actions=("audit", "warn")))
+    assert {rule["verdict"] for rule in listed} == {"warn"}
+
+
+def test_each_rule_is_asked_in_its_scope() -> None:
+    """A rule of the profile first asks whether the profile counts; one about every configuration does not."""
+    variables = made()[POLICY, "rdma-k8s-claims"]["spec"]["variables"]
+    expressions = {entry["name"]: entry["expression"] for entry in variables}
+    assert '["oke-rdma"]' in expressions["claim_dhcp"]
+    assert 'v["rdma_only"] in [true]' in expressions["rdma_only_settings"]
+    assert '["oke-rdma"]' not in expressions["config_mtu"]
+    assert expressions["positions"] == str(list(range(32)))
+
+
 def test_the_settings_are_in_the_documents() -> None:
     selector = {"matchLabels": {"team": "a"}}
     found = made(failure_policy="Fail", namespace_selector=selector, pods=False, skip=("config_mtu",))

@@ -13,6 +13,8 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import cel, cond
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.conditions import (
     FLAG,
     INT8U,
+    INT32,
+    INT64,
     INTEGER,
     LIST,
     OBJECT,
@@ -120,6 +122,80 @@ def test_cel_looks_before_it_steps_down(condition: Condition, _met: Any, _unmet:
     if 'p["a"]' in text:
         assert text.index('type(p) == map && "a" in p') < text.index('p["a"]')
         assert " != null" in text
+
+
+EXPRESSIONS: list[tuple[Condition, str]] = [
+    (Given(A), '{a} && p["a"] != "" && p["a"] != []'),
+    (Set(A), "{a} && true"),
+    (Missing(A), '!({a}) || p["a"] == ""'),
+    (WrongType(A, TEXT), '{a} && type(p["a"]) != string'),
+    (WrongType(A, INTEGER), '{a} && type(p["a"]) != int'),
+    (WrongType(A, INTEGER, INT8U), '{a} && (type(p["a"]) != int || p["a"] < 0 || p["a"] > 255)'),
+    (UnknownKey(A, ("b", "c")), '{a} && type(p["a"]) == map && !p["a"].all(k, k in ["b", "c"])'),
+    (Is(A, (True,)), '{a} && type(p["a"]) == bool && p["a"] in [true]'),
+    (IsNot(A, (0, 8)), '{a} && type(p["a"]) == int && !(p["a"] in [0, 8])'),
+    (Outside(A, 68), '{a} && type(p["a"]) == int && p["a"] < 68'),
+    (Outside(A, 0, 2), '{a} && type(p["a"]) == int && (p["a"] < 0 || p["a"] > 2)'),
+    (Matches(A, "^x"), '{a} && type(p["a"]) == string && p["a"].matches("^x")'),
+    (Mismatches(A, "x$"), '{a} && type(p["a"]) == string && p["a"] != "" && !p["a"].matches("x$")'),
+    (
+        NoAddress(A),
+        (
+            '{a} && type(p["a"]) == string && p["a"] != "" && !p["a"].matches("^::[fF]{4}:[0-9]") && '
+            '!isIP(p["a"])'
+        ),
+    ),
+    (
+        NoPrefix(A),
+        (
+            '{a} && type(p["a"]) == string && p["a"] != "" && !p["a"].matches("^::[fF]{4}:[0-9]") && '
+            '!isCIDR(p["a"])'
+        ),
+    ),
+    (Is((), ("x",)), 'p != null && type(p) == string && p in ["x"]'),
+    (
+        Each(A, Each(("b",), Is((), (1,)))),
+        (
+            '{a} && (type(p["a"]) == list ? p["a"].exists(e0, type(e0) == map && "b" in e0 && '
+            'e0["b"] != null && (type(e0["b"]) == list ? e0["b"].exists(e1, e1 != null && type(e1) '
+            '== int && e1 in [1]) : type(e0["b"]) == map && e0["b"].exists(k1, '
+            '[e0["b"][k1]].exists(e1, e1 != null && type(e1) == int && e1 in [1])))) : type(p["a"]) '
+            '== map && p["a"].exists(k0, [p["a"][k0]].exists(e0, type(e0) == map && "b" in e0 && '
+            'e0["b"] != null && (type(e0["b"]) == list ? e0["b"].exists(e1, e1 != null && type(e1) '
+            '== int && e1 in [1]) : type(e0["b"]) == map && e0["b"].exists(k1, '
+            '[e0["b"][k1]].exists(e1, e1 != null && type(e1) == int && e1 in [1]))))))'
+        ),
+    ),
+    (
+        Below(A, Below(("b",), Set(("c",)))),
+        (
+            '{a} && [p["a"]].exists(e0, type(e0) == map && "b" in e0 && e0["b"] != null && '
+            '[e0["b"]].exists(e1, type(e1) == map && "c" in e1 && e1["c"] != null && true))'
+        ),
+    ),
+    (Unless(Set(A)), "!({a} && true)"),
+    (
+        any_of(all_of(Set(A), Set(("b",))), Set(("c",))),
+        (
+            '(({a} && true) && (type(p) == map && "b" in p && p["b"] != null && true)) || (type(p) '
+            '== map && "c" in p && p["c"] != null && true)'
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("condition", "expected"), EXPRESSIONS, ids=[entry[1] for entry in EXPRESSIONS])
+def test_the_expression_of_a_condition(condition: Condition, expected: str) -> None:
+    """Expressions that were tried in a real API server (tests/cluster); `{a}` tells that there is a value."""
+    there = 'type(p) == map && "a" in p && p["a"] != null'
+    assert cel.render(condition, "p").replace(there, "{a}") == expected
+
+
+def test_the_integers_of_the_driver() -> None:
+    """F106, F107: the borders of 8, 32 and 64 bits."""
+    assert INT8U == (0, 255)
+    assert INT32 == (-2147483648, 2147483647)
+    assert INT64 == (-9223372036854775808, 9223372036854775807)
 
 
 def test_texts_in_cel_are_quoted() -> None:
