@@ -23,7 +23,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
+from unittest import mock
 
+from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.rdma.k8s.plugins.module_utils.host import undo
@@ -56,10 +58,17 @@ def directory() -> Iterator[Path]:
 
 
 def run(module: Any, **options: Any) -> dict[str, Any]:
-    """Run a module and return what it printed; its exit code and ``failed`` agree."""
+    """Run a module and return what it printed; its exit code and ``failed`` agree.
+
+    Warnings are in the result also where plugins of the controller were imported: there Ansible shows them at once.
+    """
     output = io.StringIO()
     code: Any = None
-    with patch_module_args(options), contextlib.redirect_stdout(output):
+    warned: list[str] = []
+    recorded = mock.patch.object(
+        AnsibleModule, "warn", lambda _module, warning, **_more: warned.append(warning)
+    )
+    with patch_module_args(options), contextlib.redirect_stdout(output), recorded:
         try:
             module.main()
         except SystemExit as stop:
@@ -67,6 +76,8 @@ def run(module: Any, **options: Any) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(output.getvalue())
     assert (code == 0) == (not result.get("failed", False)), output.getvalue()
     result.pop("invocation", None)
+    if warned:
+        result["warnings"] = warned + result.get("warnings", [])
     return result
 
 

@@ -83,7 +83,7 @@ class Case:
 @cache
 def base(name: str) -> Sequence[Document]:
     """Clean manifests."""
-    return parse((BASES / ("%s.yml" % name)).read_text(encoding="utf-8"), "%s.yml" % name)
+    return parse((BASES / ("%s.manifests" % name)).read_text(encoding="utf-8"), "%s.yml" % name)
 
 
 @cache

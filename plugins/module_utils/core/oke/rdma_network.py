@@ -61,7 +61,7 @@ def find(
             several = ", ".join(str(Prefix(4, *key)) for key in sorted(networks))
             return "the NICs of the node are in several networks: %s" % several
         networks = {common[0]: networks[common[0]]}
-    ((key, parents),) = networks.items()
+    key, parents = next(iter(networks.items()))
     network = Prefix(4, *key)
     if subnets:
         found = _smallest([subnet for subnet in subnets if subnet.contains(address)])

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Optional
 
 import pytest
-from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.host import (
@@ -370,15 +369,13 @@ def test_the_operators_kernel_argument_is_refused(node: Node) -> None:
     assert (result["code"], result["details"]["places"]) == ("second_owner", ["/proc/cmdline"])
 
 
-def test_an_equal_foreign_setting_is_noted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    warned: list[str] = []
-    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, text, **_options: warned.append(text))
+def test_an_equal_foreign_setting_is_noted(node: Node) -> None:
     node.run("exclusive")
     node.write("etc/modprobe.d/equal.conf", EXCLUSIVE)
     node.write(OWN, EXCLUSIVE)
     result = node.ensures("exclusive")
     assert result["notes"] == ["The mode is also set by /etc/modprobe.d/equal.conf:1; keep one setting."]
-    assert result["notes"][0] in warned
+    assert result["notes"][0] in result["warnings"]
     assert result["foreign"][0]["cleaned"] is False
 
 

@@ -161,13 +161,13 @@ def test_an_attachment_that_is_gone_or_has_no_table(cloud: FakeOci, login: Login
 
 
 def test_a_sealed_key_and_its_pass_phrase(cloud: FakeOci, tmp_path: Path, key: rsa.RSAPrivateKey) -> None:
-    path = str(fake_oci.write_config(tmp_path, key, pass_phrase="open sesame"))
-    assert lists(read(cloud, Login(config_file=path, pass_phrase="open sesame"))) == EVERYTHING
-    for wrong in ("", "open barley"):
+    path = str(fake_oci.write_config(tmp_path, key, pass_phrase="Kardamom 7"))
+    assert lists(read(cloud, Login(config_file=path, pass_phrase="Kardamom 7"))) == EVERYTHING
+    for wrong in ("", "Kardamom 8"):
         error = refusal(cloud, Login(config_file=path, pass_phrase=wrong))
         assert error.code == "oci_config_unusable"
-        assert "open" not in str(error)
-    assert "open" not in repr(Login(pass_phrase="open sesame"))
+        assert "Kardamom" not in str(error)
+    assert "Kardamom" not in repr(Login(pass_phrase="Kardamom 7"))
 
 
 def test_a_profile_of_the_usual_place(cloud: FakeOci, tmp_path: Path, key: rsa.RSAPrivateKey) -> None:
@@ -581,16 +581,16 @@ def test_the_module_says_what_it_could_not_read(cloud: FakeOci, login: Login) ->
 
 def test_the_module_fails_with_one_sentence(cloud: FakeOci, login: Login) -> None:
     cloud.keys = {}
-    result = failure(oke_network_info, **options(cloud, login, pass_phrase="open sesame"))
+    result = failure(oke_network_info, **options(cloud, login, pass_phrase="Kardamom 7"))
     assert (result["code"], result["details"]["status"]) == ("oci_not_authenticated", 401)
     assert "\n" not in result["msg"]
     assert "sesame" not in str(result)
 
 
 def test_the_module_never_shows_a_pass_phrase(cloud: FakeOci, tmp_path: Path, key: rsa.RSAPrivateKey) -> None:
-    path = str(fake_oci.write_config(tmp_path, key, pass_phrase="open sesame"))
+    path = str(fake_oci.write_config(tmp_path, key, pass_phrase="Kardamom 7"))
     login = Login(config_file=path)
-    result = module_run.run(oke_network_info, **options(cloud, login, pass_phrase="open sesame"))
+    result = module_run.run(oke_network_info, **options(cloud, login, pass_phrase="Kardamom 7"))
     assert result["complete"] is True
     assert "sesame" not in json.dumps(result)
     (described,) = [entry for name, entry in oke_network_info.OPTIONS.items() if name == "pass_phrase"]

@@ -45,7 +45,7 @@ def test_names_of_cases_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in BASES.glob("*.yml")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in BASES.glob("*.manifests")))
 @pytest.mark.parametrize("complete", [True, False])
 def test_the_bases_are_clean(name: str, complete: bool) -> None:
     assert not_good(engine.lint(base(name), complete=complete)) == {}

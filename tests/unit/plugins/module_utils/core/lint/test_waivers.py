@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.core.checks import registry, tool  # noqa: F401
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks import tool
 from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import Waiver
 from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.documents import live, parse
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint import waivers
@@ -140,4 +140,4 @@ def test_annotations():
 
 
 def test_the_check_about_waivers_is_that_of_the_catalogue():
-    assert registry.CATALOGUE["RDMA-TOOL-003"].info == waivers.VALID
+    assert tool.CATALOGUE["RDMA-TOOL-003"].info == waivers.VALID
