@@ -17,9 +17,9 @@ import pytest
 VECTORS = Path(__file__).resolve().parents[5] / "vectors"
 sys.path.insert(0, str(VECTORS))
 
-import ack  # noqa: E402
 import run  # noqa: E402
 from compare import NotYetError, UnjudgeableError  # noqa: E402
+from run import ack  # noqa: E402
 
 FILE = VECTORS / "ack_cases.json"
 DOCUMENT = json.loads(FILE.read_text())
