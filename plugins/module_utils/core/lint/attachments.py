@@ -26,6 +26,11 @@ def _annotation(pod: Pod, key: str = NETWORKS) -> Path:
     return (*pod.template.metadata_path, "annotations", key)
 
 
+def _place(pod: Pod, attachment: Attachment) -> Path:
+    """The annotation that names a network."""
+    return _annotation(pod, next(key for key, found in pod.named_networks if found == attachment))
+
+
 def _named(attachments: list[Attachment]) -> str:
     """The names of networks, each once."""
     return ", ".join(dict.fromkeys([_name(attachment) for attachment in attachments]))
@@ -40,7 +45,11 @@ def _preface(pod: Pod) -> Iterator[Verdict]:
     if pod.injected:
         yield skipped("Spiderpool sets networks and resources when the pod is made (%s)." % pod.injected)
     elif pod.bad_networks:
-        yield unknown(_annotation(pod, pod.bad_networks[0][0]), "The annotation could not be read.")
+        yield unknown(
+            _annotation(pod, pod.bad_networks[0][0]),
+            "The annotation could not be read.",
+            hint="Correct the annotation: names with commas, or a list in JSON.",
+        )
 
 
 @pod_rule(
@@ -65,7 +74,7 @@ def balance(pod: Pod) -> Iterator[Verdict]:
         yield skipped("The pods ask for no device of a network.")
     elif open_ and not pod.context.complete:
         yield unknown(
-            _annotation(pod),
+            _place(pod, open_[0]),
             "The definition of %s is not among the documents, so its resource is not known." % _named(open_),
         )
     else:
@@ -108,17 +117,19 @@ def device_behind(pod: Pod) -> Iterator[Verdict]:
     open_ = [attachment for attachment in pod.attachments if attachment.document is None]
     by_resource: dict[str, list[Attachment]] = {}
     for attachment in pod.attachments:
-        if attachment.resource and not pod.amounts.get(attachment.resource):
+        if attachment.resource and pod.amount(attachment.resource) == 0:  # no number: told by WL-012
             by_resource.setdefault(attachment.resource, []).append(attachment)
     for resource, attachments in by_resource.items():
         yield failed(
-            _annotation(pod),
+            _place(pod, attachments[0]),
             "%s needs a device of %s, and no container asks for one." % (_named(attachments), resource),
             expected="%s: %d" % (resource, len(attachments)),
             observed=", ".join(pod.amounts) or "no extended resource",
         )
     if open_ and not by_resource and not pod.context.complete:
-        yield unknown(_annotation(pod), "The definition of %s is not among the documents." % _named(open_))
+        yield unknown(
+            _place(pod, open_[0]), "The definition of %s is not among the documents." % _named(open_)
+        )
 
 
 @pod_rule(
@@ -142,20 +153,22 @@ def defined(pod: Pod) -> Iterator[Verdict]:
     elif not pod.attachments:
         yield skipped("The pods have no further network.")
     absent = [
-        attachment for attachment in pod.attachments if attachment.document is None and not pod.injected
+        (key, attachment)
+        for key, attachment in pod.named_networks
+        if attachment.document is None and not pod.injected
     ]
-    for attachment in dict.fromkeys(absent):
+    for key, attachment in dict.fromkeys(absent):
         elsewhere = pod.context.namespaces("NetworkAttachmentDefinition", attachment.name)
         note = ", only in namespace %s" % ", ".join(elsewhere) if elsewhere else ""
         if pod.context.complete:
             yield failed(
-                _annotation(pod),
+                _annotation(pod, key),
                 "Network %s does not exist%s." % (_name(attachment), note),
                 observed=_name(attachment),
             )
         else:
             yield unknown(
-                _annotation(pod),
+                _annotation(pod, key),
                 "Network %s is not defined among the documents%s." % (_name(attachment), note),
             )
 
@@ -175,12 +188,16 @@ def unique(document: Document, context: Context) -> Iterator[Verdict]:
         return
     holders = _holders(context)
     for network, address in own:
-        others = [other for other in holders[network, address] if other is not document]
+        others = [
+            other
+            for other in holders[network, address]
+            if objects.ref(other.content) != objects.ref(document.content)  # the same pod may be given twice
+        ]
         if others:
             yield failed(
                 ("metadata", "annotations", STATUS),
                 "%s of network %s is also given to %s."
-                % (address, network, ", ".join(sorted(objects.ref(other.content) for other in others))),
+                % (address, network, ", ".join(sorted({objects.ref(other.content) for other in others}))),
                 observed=address,
             )
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _ASSIGNED = re.compile(r"""(?<![\w$#{])([A-Z][A-Z0-9_]*)=("[^"\n]*"|'[^'\n]*'|[^\s;&|"')]*)""")
 _GENV = re.compile(r"-g?env\s+([A-Z][A-Z0-9_]*)\s+(\S+)")
 _EXPORTED = re.compile(r"(?<!\S)-x\s+([A-Z][A-Z0-9_]*)(?=\s|=|$)")
+EVERYWHERE = "kube-root-ca.crt"
+"""The ConfigMap that Kubernetes itself writes into every namespace; no script is in it."""
+
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 
 
@@ -29,6 +32,7 @@ class Setting(NamedTuple):
 
     :param how: ``env``, ``envFrom``, ``command``, ``script``, or ``export`` when a launcher sends it to all ranks.
     :param origin: of a value that stands in another document: what to call it.
+    :param refused: why the API server does not take the value; empty: it does.
     """
 
     name: str
@@ -36,23 +40,13 @@ class Setting(NamedTuple):
     path: Path
     how: str
     origin: str = ""
+    refused: str = ""
 
 
 def of(container: Container, pod: Pod) -> Iterator[Setting]:
     """The variables of a container: from its environment, its ConfigMaps, its command line and its scripts."""
     spec = container.spec
-    for path, name, document, prefix in sources(container, pod):
-        if document is not None:
-            data = objects.mapping(document.content, "data")
-            for key, value in data.items():
-                if isinstance(key, str):
-                    text = value if isinstance(value, str) else None
-                    yield Setting(prefix + key, text, path, "envFrom", "ConfigMap %s" % name)
-    for position, entry in objects.entries(spec.get("env")):
-        name = objects.text(entry.get("name"))
-        if name:
-            value, origin = _value(entry, pod)
-            yield Setting(name, value, (*container.path, "env", position), "env", origin)
+    yield from _environment(container, pod).values()
     for key in ("command", "args"):
         words = spec.get(key)
         if isinstance(words, list):
@@ -64,25 +58,78 @@ def of(container: Container, pod: Pod) -> Iterator[Setting]:
     yield from _of_scripts(container, pod)
 
 
-def sources(container: Container, pod: Pod) -> Iterator[tuple[Path, str, Optional[Document], str]]:
-    """The ConfigMaps of ``envFrom``: place, name, document, prefix of the variables."""
-    for position, entry in objects.entries(container.spec.get("envFrom")):
-        name = objects.text(objects.mapping(entry, "configMapRef").get("name"))
+def _environment(container: Container, pod: Pod) -> dict[str, Setting]:
+    """What counts of ``envFrom`` and ``env``: a later source overrides an earlier one, and ``env`` overrides both."""
+    found: dict[str, Setting] = {}
+    for source in sources(container, pod):
+        if source.document is not None:
+            for key, value in objects.mapping(source.document.content, "data").items():
+                if isinstance(key, str):
+                    text = value if isinstance(value, str) else None
+                    name = source.prefix + key
+                    found[name] = Setting(name, text, source.path, "envFrom", "ConfigMap %s" % source.name)
+    for position, entry in objects.entries(container.spec.get("env")):
+        name = objects.text(entry.get("name"))
         if name:
-            document = pod.context.config_map(pod.namespace, name)
-            yield (
-                (*container.path, "envFrom", position),
-                name,
-                document,
-                objects.text(entry.get("prefix")),
-            )
+            value, origin = _value(entry, pod)
+            refused = _refused(entry)
+            found[name] = Setting(name, value, (*container.path, "env", position), "env", origin, refused)
+    return found
+
+
+class Source(NamedTuple):
+    """A ConfigMap that a container is given. ``document`` is ``None`` when it is not among the documents.
+
+    :param optional: the container starts without it.
+    """
+
+    path: Path
+    name: str
+    document: Optional[Document]
+    optional: bool
+    prefix: str = ""
+
+
+def sources(container: Container, pod: Pod) -> Iterator[Source]:
+    """The ConfigMaps of ``envFrom``, in their order."""
+    for position, entry in objects.entries(container.spec.get("envFrom")):
+        path, prefix = (*container.path, "envFrom", position), objects.text(entry.get("prefix"))
+        yield from _source(objects.mapping(entry, "configMapRef"), path, pod, prefix)
+
+
+def mounts(container: Container, pod: Pod) -> Iterator[Source]:
+    """The ConfigMaps that the container mounts, also as a part of a projected volume."""
+    mounted = {
+        objects.text(entry.get("name")) for _at, entry in objects.entries(container.spec.get("volumeMounts"))
+    }
+    for position, volume in objects.entries(pod.spec.get("volumes")):
+        if objects.text(volume.get("name")) in mounted:
+            path = (*pod.path, "volumes", position)
+            yield from _source(objects.mapping(volume, "configMap"), path, pod)
+            for _at, part in objects.entries(objects.mapping(volume, "projected").get("sources")):
+                yield from _source(objects.mapping(part, "configMap"), path, pod)
+
+
+def _source(reference: dict[str, Any], path: Path, pod: Pod, prefix: str = "") -> Iterator[Source]:
+    name = objects.text(reference.get("name"))
+    if name and name != EVERYWHERE:
+        document = pod.context.config_map(pod.namespace, name)
+        yield Source(path, name, document, reference.get("optional") is True, prefix)
+
+
+def _refused(entry: dict[str, Any]) -> str:
+    """Why the API server refuses the value of an entry of ``env``; empty: it takes it."""
+    value = entry.get("value")
+    if value is None or isinstance(value, str):
+        return ""
+    return "its value is no text, which the API server refuses; write it in quotes"
 
 
 def _value(entry: dict[str, Any], pod: Pod) -> tuple[Optional[str], str]:
     """The value of an entry of ``env`` and where it stands; ``None``: only the running pod knows it."""
     source = entry.get("valueFrom")
     if not isinstance(source, dict):
-        value = entry.get("value", "")
+        value = "" if entry.get("value") is None else entry["value"]
         return (value if isinstance(value, str) and "$(" not in value else None), ""
     reference = objects.mapping(source, "configMapKeyRef")
     name, key = objects.text(reference.get("name")), objects.text(reference.get("key"))
@@ -114,18 +161,11 @@ def _of_words(words: list[Any], path: Path) -> Iterator[Setting]:
 
 def _of_scripts(container: Container, pod: Pod) -> Iterator[Setting]:
     """What scripts set that a ConfigMap mounts into the container."""
-    mounted = {
-        objects.text(entry.get("name")) for _at, entry in objects.entries(container.spec.get("volumeMounts"))
-    }
-    for position, volume in objects.entries(pod.spec.get("volumes")):
-        name = objects.text(objects.mapping(volume, "configMap").get("name"))
-        if name and objects.text(volume.get("name")) in mounted:
-            document = pod.context.config_map(pod.namespace, name)
-            data = objects.mapping(document.content, "data") if document is not None else {}
-            for key, text in data.items():
-                if isinstance(text, str):
-                    origin = "ConfigMap %s, %s" % (name, key)
-                    yield from _of_text(text, (*pod.path, "volumes", position), origin=origin)
+    for source in mounts(container, pod):
+        data = objects.mapping(source.document.content, "data") if source.document is not None else {}
+        for key, text in data.items():
+            if isinstance(text, str):
+                yield from _of_text(text, source.path, origin="ConfigMap %s, %s" % (source.name, key))
 
 
 def exported(all_pods: tuple[Pod, ...]) -> Iterator[tuple[Pod, Setting]]:

@@ -54,8 +54,12 @@ def skipped(reason: str, path: Path = (), **more: str) -> Verdict:
     return Verdict(SKIP, path, reason, **more)
 
 
+GIVE = "Give the lint the object that the message names as well, or say that there are no others (complete)."
+
+
 def unknown(path: Path, reason: str, **more: str) -> Verdict:
-    return Verdict(UNKNOWN, path, reason, **more)
+    """The hint is what to give the lint: what the rule advises may be done already."""
+    return Verdict(UNKNOWN, path, reason, **{"hint": GIVE, **more})
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ..finding import ERROR, SKIP
 from ..kube.documents import Document
 from ..kube.pod_templates import POD_KINDS
 from .devices import DEVICE, form_of, interface_of
-from .environment import Setting, exported
+from .environment import Setting, Source, exported
 from .model import ACK, Context, Verdict, failed, skipped, unknown
 from .pod import Pod, pods
 from .registry import over_pods, rule
@@ -23,7 +23,7 @@ GID_INDEX = ("NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX")
 SOCKETS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
 HCAS = "NCCL_IB_HCA"
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,9}\s*")
+_INTEGER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]{1,8}|[0-9]{1,9})")
 
 
 def told(pod: Pod, sent: list[tuple[Pod, Setting]], names: Iterable[str]) -> list[Setting]:
@@ -39,8 +39,8 @@ def told(pod: Pod, sent: list[tuple[Pod, Setting]], names: Iterable[str]) -> lis
 
 def fixed_index(value: str) -> Optional[int]:
     """The index that a value fixes; ``None``: it leaves the choice to the library, as -1 does (F134)."""
-    found = int(value) if _INTEGER.fullmatch(value) else -1
-    return found if found >= 0 else None
+    found = _INTEGER.match(value)  # as strtoll reads it: hexadecimal too, what follows is passed over
+    return int(found[1], 16 if found[1][:2] in ("0x", "0X") else 10) if found else None
 
 
 @rule(
@@ -81,16 +81,38 @@ def gid_index(document: Document, context: Context) -> Iterator[Verdict]:
                 observed=(setting.value or "").strip(),
             )
         for setting in unclear:
-            yield unknown(
-                setting.path, "%s is set, its value could not be told%s." % (setting.name, _from(setting))
-            )
-        if not fixed and not unclear and not context.complete:
-            for path, name in pod.unread_sources[:1]:
-                yield unknown(
-                    path, "ConfigMap %s, which may set a GID index, is not among the documents." % name
-                )
+            yield _untold(setting)
+        if not fixed and not unclear:
+            for source in pod.unread_sources[:1]:
+                yield _unread(source, context)
 
     return over_pods(of_pod, document, context)
+
+
+def _unread(source: Source, context: Context) -> Verdict:
+    """A ConfigMap that is not among the documents, so what it sets is not known."""
+    if context.complete:
+        return failed(
+            source.path,
+            "ConfigMap %s does not exist, so the container does not start." % source.name,
+            hint="Write the ConfigMap, correct the name, or mark it optional.",
+            code="config-map-missing",
+        )
+    message = "ConfigMap %s, which may set a GID index, is not among the documents." % source.name
+    return unknown(source.path, message)
+
+
+def _untold(setting: Setting) -> Verdict:
+    """A variable of which the manifests do not tell the value."""
+    if setting.refused:
+        return failed(
+            setting.path, "%s is set, and %s." % (setting.name, setting.refused), hint="Quote the value."
+        )
+    return unknown(
+        setting.path,
+        "%s is set, its value could not be told%s." % (setting.name, _from(setting)),
+        hint="Give the lint the object from which the value comes, or look at the value in the running pod.",
+    )
 
 
 def _from(setting: Setting) -> str:
@@ -124,9 +146,7 @@ def names(document: Document, context: Context) -> Iterator[Verdict]:
 def _named(pod: Pod, setting: Setting) -> Iterator[Verdict]:
     """What is wrong with the names that a variable lists; nothing: they exist."""
     if setting.value is None:
-        yield unknown(
-            setting.path, "%s is set, its value could not be told%s." % (setting.name, _from(setting))
-        )
+        yield _untold(setting)
     elif setting.name == HCAS:
         yield from _devices(pod, setting, setting.value)
     else:

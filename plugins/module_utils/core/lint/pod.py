@@ -21,7 +21,7 @@ from ..kube.pod_templates import Container, PodTemplate
 from ..oke.shapes import Shape, lookup
 from . import devices as taken, environment as environments, networks
 from .devices import CHILD, DRANET, SPIDERPOOL_PREFIX, ClaimUse, Device, is_gpu, is_rdma
-from .environment import Setting
+from .environment import Setting, Source
 from .model import ACK, OKE, SPIDERPOOL, Context, Path
 from .networks import DEFAULT_NETWORK, NETWORKS, Attachment
 
@@ -181,9 +181,16 @@ class Pod:
         return self._of_annotation(NETWORKS)
 
     @cached_property
+    def named_networks(self) -> tuple[tuple[str, Attachment], ...]:
+        """All networks that annotations name, also the one that takes the place of the first, each behind the
+        annotation."""
+        first = tuple([(DEFAULT_NETWORK, attachment) for attachment in self._of_annotation(DEFAULT_NETWORK)])
+        return first + tuple([(NETWORKS, attachment) for attachment in self.further])
+
+    @cached_property
     def attachments(self) -> tuple[Attachment, ...]:
-        """All networks that annotations name, also the one that takes the place of the first."""
-        return self._of_annotation(DEFAULT_NETWORK) + self.further
+        """The same without the annotations."""
+        return tuple([attachment for _key, attachment in self.named_networks])
 
     def _of_annotation(self, key: str) -> tuple[Attachment, ...]:
         return tuple([self._attachment(*entry) for entry in self._networks[0].get(key, [])])
@@ -266,14 +273,20 @@ class Pod:
         )
 
     @cached_property
-    def unread_sources(self) -> tuple[tuple[Path, str], ...]:
-        """ConfigMaps that fill the environment of a container and are not among the documents."""
+    def unread_sources(self) -> tuple[Source, ...]:
+        """ConfigMaps that fill the environment of a container, or are mounted, and are not among the documents.
+
+        When the documents are all that exists, one that the container can do without sets nothing.
+        """
         return tuple(
             [
-                (path, name)
+                source
                 for container in self.containers
-                for path, name, document, _prefix in environments.sources(container, self)
-                if document is None
+                for source in (
+                    *environments.sources(container, self),
+                    *environments.mounts(container, self),
+                )
+                if source.document is None and not (source.optional and self.context.complete)
             ]
         )
 

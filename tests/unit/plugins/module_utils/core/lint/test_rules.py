@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint import engine
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.model import dotted
+from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.registry import RULES
 from ansible_collections.rdma.k8s.tests.support.lint_cases import (
     BASES,
     NOT_GOOD,
@@ -59,3 +60,14 @@ def test_findings_of_what_is_wrong_say_what_to_do() -> None:
                 assert finding.message.endswith("."), finding
                 assert finding.hint, finding
                 assert finding.path == () or finding.path[0] in finding.document.content, finding
+
+
+def test_what_is_unknown_says_what_to_give_the_lint() -> None:
+    """The advice of the rule may be followed already, so it is none here."""
+    seen = set()
+    for case in cases():
+        for finding in case.findings():
+            if finding.status == "unknown":
+                seen.add(finding.rule)
+                assert finding.hint not in ("", RULES[finding.rule].info.hint), finding
+    assert {"RDMA-WL-009", "RDMA-WL-010", "RDMA-WL-016"} <= seen
