@@ -10,19 +10,20 @@ Private to rdma.k8s: it may change with any release.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import json_reader, yaml_reader
-from .read_text import Duplicate, Path, TextError, TextValue, malformed
+from .read_text import MARK, Duplicate, Path, TextError, TextValue, malformed
 
 LIVE = "cluster"
 """The source of an object that was read from an API server."""
 STDIN = "-"
 """The source of what came from standard input."""
 
-_DIRECTIVE = re.compile(r"(?:^|[ \t])#[ \t]*rdma-k8s:[ \t]*(.*?)[ \t]*\r?$")
+_DIRECTIVE = re.compile(r"(?:^|[ \t])#[ \t]*rdma-k8s:")
 _LIST_DEPTH = 8
 
 
@@ -75,6 +76,8 @@ class _Below(Mapping[Path, int]):
     """The lines of a part of a document, seen from that part."""
 
     def __init__(self, lines: Mapping[Path, int], prefix: Path) -> None:
+        if isinstance(lines, _Below):
+            lines, prefix = lines.lines, lines.prefix + prefix
         self.lines = lines
         self.prefix = prefix
 
@@ -104,8 +107,9 @@ def parse(text: str, source: str) -> list[Document]:
     text = text[1:] if text.startswith("\ufeff") else text
     found = []
     try:
-        values = list(_values(text))
-        directives = _directives(text)
+        values, has_comments = _values(text)
+        quoted = [span for value in values for span in value.quoted]
+        directives = _directives(text, quoted) if has_comments else ()
         for value in values:
             document = Document(value.value, source, value.line, value.lines, value.duplicates, directives)
             found += _unfolded(document, 0)
@@ -119,13 +123,45 @@ def live(objects: Sequence[Any], source: str = LIVE) -> list[Document]:
     return [part for content in objects for part in _unfolded(Document(content, source), 0)]
 
 
-def _values(text: str) -> Iterator[TextValue]:
+def outermost(documents: Iterable[Document], wanted: Collection[int]) -> list[dict[int, Path]]:
+    """For each document: the outermost field that begins on each of the wanted lines, where one does.
+
+    All documents must be of one text. The lines of the text are looked through once, however many documents it has.
+    """
+    found: list[dict[int, Path]] = []
+    holders: dict[int, tuple[Mapping[Path, int], dict[Path, dict[int, Path]]]] = {}
+    for document in documents:
+        fields: dict[int, Path] = {}
+        found.append(fields)
+        lines: Mapping[Path, int] = document.lines
+        prefix: Path = ()
+        if isinstance(lines, _Below):
+            lines, prefix = lines.lines, lines.prefix
+        holders.setdefault(id(lines), (lines, {}))[1][prefix] = fields
+        if document.line in wanted:
+            fields[document.line] = ()
+    for lines, parts in holders.values():
+        depths = sorted({len(prefix) for prefix in parts}, reverse=True)
+        for path, line in lines.items():
+            if line not in wanted:
+                continue
+            for depth in depths:
+                part = parts.get(path[:depth]) if len(path) >= depth else None
+                if part is not None:
+                    if line not in part or len(path) - depth < len(part[line]):
+                        part[line] = path[depth:]
+                    break
+    return found
+
+
+def _values(text: str) -> tuple[list[TextValue], bool]:
+    """The values, and whether the text can have comments."""
     if text.lstrip(" \t\r\n")[:1] in ("{", "["):
         try:
-            return iter(json_reader.values(text))
+            return json_reader.values(text), False
         except TextError:
             pass  # a flow mapping of YAML looks alike; what it says of the text is what counts
-    return yaml_reader.values(text)
+    return list(yaml_reader.values(text)), True
 
 
 def _unfolded(document: Document, depth: int) -> list[Document]:
@@ -141,6 +177,10 @@ def _unfolded(document: Document, depth: int) -> list[Document]:
     named = {"kind": kind[: -len("List")]}  # a list of one kind names it once
     if "apiVersion" in content:
         named["apiVersion"] = content["apiVersion"]
+    duplicates: dict[Path, list[Duplicate]] = {}
+    for duplicate in document.duplicates:
+        below = replace(duplicate, path=duplicate.path[2:])
+        duplicates.setdefault(duplicate.path[:2], []).append(below)
     for position, entry in enumerate(items):
         path = ("items", position)
         bare = kind != "List" and isinstance(entry, dict) and "kind" not in entry
@@ -149,29 +189,35 @@ def _unfolded(document: Document, depth: int) -> list[Document]:
             content={**named, **entry} if bare else entry,
             line=document.line_of(path),
             lines=_Below(document.lines, path) if document.line else document.lines,
-            duplicates=[
-                replace(duplicate, path=duplicate.path[2:])
-                for duplicate in document.duplicates
-                if duplicate.path[:2] == path
-            ],
+            duplicates=duplicates.get(path, ()),
         )
         found += _unfolded(part, depth + 1)
     return found
 
 
-def _directives(text: str) -> Sequence[Directive]:
-    if "rdma-k8s:" not in text:
+def _directives(text: str, quoted: Sequence[tuple[int, int]]) -> Sequence[Directive]:
+    """The comments for rdma-k8s; what looks like one within a text in quotes or a block is none.
+
+    :param quoted: where such texts begin and end, in order.
+    """
+    if MARK not in text:
         return ()
     found = []
+    begins = [begin for begin, _end in quoted]
     lines = text.split("\n")
-    for number, line in enumerate(lines):
-        match = _DIRECTIVE.search(line) if "rdma-k8s:" in line else None
-        if match is None:
-            continue
-        target = number
-        if not line[: match.start()].strip():  # nothing else on the line
-            target += 1
-            while target < len(lines) and lines[target].strip()[:1] in ("", "#"):
-                target += 1
-        found.append(Directive(number + 1, target + 1, match[1]))
-    return tuple(found)
+    offset = len(text) + 1
+    below = len(lines)  # the next line with content
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number]
+        offset -= len(line) + 1
+        if MARK in line:
+            for match in _DIRECTIVE.finditer(line):
+                before = bisect_right(begins, offset + match.end()) - 1
+                if before >= 0 and offset + match.end() <= quoted[before][1]:
+                    continue
+                target = number if line[: match.start()].strip() else below
+                found.append(Directive(number + 1, target + 1, line[match.end() :].strip(" \t\r")))
+                break
+        if line.strip()[:1] not in ("", "#"):
+            below = number
+    return tuple(reversed(found))

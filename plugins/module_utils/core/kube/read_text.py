@@ -22,6 +22,9 @@ Path = tuple[Any, ...]
 MAX_DEPTH = 200
 """How deep mappings and sequences may be nested; far more than any object of Kubernetes has."""
 
+MARK = "rdma-k8s:"
+"""What a comment for rdma-k8s begins with."""
+
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{\{-?[ \t]*$", re.MULTILINE)
 _TAB = re.compile(r"^[ -]*\t")
 
@@ -37,12 +40,18 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class TextValue:
-    """A value of a text. ``line`` is where it starts; ``lines`` has the line of each path in it."""
+    """A value of a text.
+
+    :param line: where it starts.
+    :param lines: the line of each path in it.
+    :param quoted: first and last position in the text of each scalar in quotes, or block, that has ``MARK`` in it.
+    """
 
     value: Any
     line: int
     lines: Mapping[Path, int]
     duplicates: Sequence[Duplicate]
+    quoted: Sequence[tuple[int, int]] = ()
 
 
 class TextError(Exception):

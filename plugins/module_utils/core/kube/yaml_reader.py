@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Optional
 
 from ... import deps
-from .read_text import MAX_DEPTH, Duplicate, Path, TextError, TextValue
+from .read_text import MARK, MAX_DEPTH, Duplicate, Path, TextError, TextValue
 
 MAX_ALIASED = 200_000
 """How many values the aliases of a text may add."""
@@ -58,7 +58,7 @@ def values(text: str) -> Iterator[TextValue]:
     yaml = deps.yaml()
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        yield from _documents(yaml.parse(text, Loader=loader), yaml)
+        yield from _documents(text, yaml.parse(text, Loader=loader), yaml)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise TextError(mark.line + 1 if mark else 0, _problem(error)) from error
@@ -79,7 +79,7 @@ def _character(error: Any) -> str:
     return "U+%04X" % (found if isinstance(found, int) else ord(found[:1]))
 
 
-def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
+def _documents(text: str, events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
     scalar_event, alias_event = yaml.ScalarEvent, yaml.AliasEvent
     mapping_start, sequence_start = yaml.MappingStartEvent, yaml.SequenceStartEvent
     ends = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
@@ -87,6 +87,7 @@ def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
     stack: list[_Frame] = []
     lines: dict[Path, int] = {}
     duplicates: list[Duplicate] = []
+    quoted: list[tuple[int, int]] = []
     count = aliased = 0
     for event in events:
         kind = type(event)
@@ -94,6 +95,8 @@ def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
             count += 1
             frame = stack[-1] if stack else None
             line = event.start_mark.line + 1
+            if MARK in event.value and event.style:
+                quoted.append(_span(text, event))
             if frame is not None and frame.key is None and frame.key_lines is not None:
                 _take_key(frame, event, line, lines, duplicates)
                 if event.anchor:
@@ -142,15 +145,21 @@ def _documents(events: Iterable[Any], yaml: Any) -> Iterator[TextValue]:
             if frame is not None and frame.key is None and frame.key_lines is not None:
                 raise TextError(line, "an alias cannot be a key")
         elif kind is yaml.DocumentStartEvent:
-            anchors, lines, duplicates = {}, {}, []
+            anchors, lines, duplicates, quoted = {}, {}, [], []
             continue
         else:
             continue
         if not stack:
             if value is not None:
-                yield TextValue(value, line, lines, duplicates)
+                yield TextValue(value, line, lines, duplicates, quoted)
             continue
         _put(stack[-1], value, line, lines)
+
+
+def _span(text: str, event: Any) -> tuple[int, int]:
+    """Where a scalar begins and ends; a comment behind the sign of a block is outside of it."""
+    begin, end = event.start_mark.index, event.end_mark.index
+    return (text.find("\n", begin, end) if event.style in "|>" else begin), end
 
 
 def _take_key(

@@ -8,6 +8,9 @@ As a comment they cover the field on their line, or below it, with all that it h
 
     # rdma-k8s: waive RDMA-WL-010 until=2027-06-30 owner=ml-platform the job uses no shared memory
 
+A comment at a field of a list's entry also covers what is found at the entry itself: the value of a variable is where
+people write it, and the variable is where the finding stands.
+
 As an annotation they cover the object, or the pods of the template, that they annotate::
 
     rdma-k8s/waive-RDMA-WL-010: until=2027-06-30 the job uses no shared memory
@@ -17,13 +20,14 @@ from __future__ import annotations
 
 import datetime
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
 from ..finding import PASS, SKIP, WARN, WARNING, CheckInfo, Waiver
 from ..kube import objects
-from ..kube.documents import Directive, Document
+from ..kube.documents import Directive, Document, outermost
 from ..kube.pod_templates import POD_KINDS, templates
 from .model import LintFinding, Path
 
@@ -42,20 +46,24 @@ VALID = CheckInfo(
 
 _FORM = "# rdma-k8s: waive RULE [until=YYYY-MM-DD] [owner=NAME] REASON"
 _RULE = re.compile(r"[A-Z]+-[A-Z]+-[0-9]{3}")
-_SETTING = re.compile(r"(until|owner)=(\S*)")
+_SETTING = re.compile(r"(until|owner)=(\S*)", re.IGNORECASE)
+_LOST_SETTING = re.compile(r"(?<![\w-])(until|owner) ?=", re.IGNORECASE)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A waiver with what it covers: these rules, at this path and below."""
+    """A waiver with what it covers: these rules, at this path and below, and at the list's entry that has it."""
 
     rules: Collection[str]
     path: Path
     waiver: Waiver
+    entry: Optional[Path] = None
 
     def covers(self, finding: LintFinding) -> bool:
         """Whether a finding of the same document is waived by this."""
-        return finding.rule in self.rules and tuple(finding.path[: len(self.path)]) == self.path
+        found = tuple(finding.path)
+        return finding.rule in self.rules and (found[: len(self.path)] == self.path or found == self.entry)
 
 
 @dataclass(frozen=True)
@@ -82,27 +90,57 @@ def read(documents: Sequence[Document], rules: Collection[str], today: str) -> W
     :param today: ``YYYY-MM-DD``; a waiver whose last day is over does not count.
     """
     reader = _Reader(rules, today)
-    placed: set[tuple[str, Directive]] = set()
+    comments = _comments(documents)
     for document in documents:
-        for directive in document.directives:
-            path = _path_at(document, directive.applies_to)
-            if path is not None:
-                placed.add((document.source, directive))
-                ids, text = _of_comment(directive.text)
-                reader.take(document, path, ids, text, where="line %d" % directive.line)
+        for path, directive in comments.placed.get(id(document), ()):
+            ids, text = _of_comment(directive.text)
+            reader.take(document, path, ids, text, where="line %d" % directive.line, entry=_entry(path))
         for path, key, text in _annotations(document.content):
             reader.take(document, path, [key[len(ANNOTATION) :]], text, where="the annotation %s" % key)
-    for document in documents:
-        for directive in document.directives:
-            if (document.source, directive) not in placed:
-                placed.add((document.source, directive))
-                reader.refuse(
-                    document,
-                    (),
-                    "The waiver in line %d stands at no field of an object" % directive.line,
-                    directive.text,
-                )
+    for document, directive in comments.lost:
+        message = "The waiver in line %d stands at no field of an object" % directive.line
+        reader.refuse(document, (), message, directive.text)
     return reader.found
+
+
+@dataclass(frozen=True)
+class _Comments:
+    """Comments at fields, by document; and those at no field, with the object that they stand in or below."""
+
+    placed: dict[int, list[tuple[Path, Directive]]]
+    lost: list[tuple[Document, Directive]]
+
+
+def _comments(documents: Sequence[Document]) -> _Comments:
+    found = _Comments({}, [])
+    texts: dict[int, list[Document]] = {}
+    for document in documents:
+        if document.directives:
+            texts.setdefault(id(document.directives), []).append(document)
+    for parts in texts.values():
+        at_line: dict[int, list[Directive]] = {}
+        for directive in parts[0].directives:
+            at_line.setdefault(directive.applies_to, []).append(directive)
+        lost = set(at_line)
+        for document, fields in zip(parts, outermost(parts, at_line)):
+            lost.difference_update(fields)
+            placed = [(fields[line], directive) for line in sorted(fields) for directive in at_line[line]]
+            if placed:
+                found.placed[id(document)] = placed
+        in_order = sorted(parts, key=lambda part: part.line)
+        begins = [part.line for part in in_order]
+        for line in sorted(lost):
+            for directive in at_line[line]:
+                found.lost.append((in_order[max(bisect_right(begins, directive.line) - 1, 0)], directive))
+    return found
+
+
+def _entry(path: Path) -> Optional[Path]:
+    """The innermost entry of a list that has the field."""
+    for end in range(len(path), 0, -1):
+        if isinstance(path[end - 1], int):
+            return path[:end]
+    return None
 
 
 class _InvalidError(Exception):
@@ -115,14 +153,23 @@ class _Reader:
         self.today = today
         self.found = Waivers({}, [])
 
-    def take(self, document: Document, path: Path, ids: Sequence[str], text: str, *, where: str) -> None:
+    def take(
+        self,
+        document: Document,
+        path: Path,
+        ids: Sequence[str],
+        text: str,
+        *,
+        where: str,
+        entry: Optional[Path] = None,
+    ) -> None:
         try:
             waiver = self.waiver(ids, text, where)
         except _InvalidError as error:
             self.refuse(document, path, str(error), text)
             return
         accepted = self.found.accepted.setdefault(id(document), [])
-        accepted.append(Acceptance(frozenset(ids), path, waiver))
+        accepted.append(Acceptance(frozenset(ids), path, waiver, entry))
 
     def refuse(self, document: Document, path: Path, message: str, text: str) -> None:
         self.found.problems.append(
@@ -146,40 +193,50 @@ class _Reader:
         for name in ids:
             if name not in self.rules:
                 raise _InvalidError("The waiver in %s names %s, and no rule has this id" % (where, name))
-        settings = {"until": "", "owner": ""}
+        settings: dict[str, str] = {}
         reason: list[str] = []
         for word in text.split():
-            match = None if reason else _SETTING.fullmatch(word)
-            if match is not None:
-                settings[match[1]] = match[2]
-            else:
+            match = _SETTING.fullmatch(word)
+            if match is None:
                 reason.append(word)
+                continue
+            name = match[1].lower()
+            if name in settings:
+                raise _InvalidError("The waiver in %s has %s= twice" % (where, name))
+            settings[name] = match[2]
+        lost = _LOST_SETTING.search(" ".join(reason))
+        if lost is not None:
+            raise _InvalidError("The waiver in %s has %s= in no word of its own" % (where, lost[1].lower()))
+        if not settings.get("owner", "-"):
+            raise _InvalidError("The waiver in %s has no name after owner=" % where)
         if not reason:
             raise _InvalidError("The waiver in %s gives no reason" % where)
-        if settings["until"]:
-            settings["until"] = until = _date(settings["until"])
+        until = ""
+        if "until" in settings:
+            until = _date(settings["until"])
             if not until:
                 raise _InvalidError("The waiver in %s has no date after until=" % where)
             if until < self.today:
                 raise _InvalidError("The waiver in %s expired on %s" % (where, until))
-        return Waiver(" ".join(reason), settings["owner"], settings["until"])
-
-
-def _path_at(document: Document, line: int) -> Optional[Path]:
-    """The outermost field that begins on a line."""
-    if line == document.line:
-        return ()
-    paths = [path for path, there in document.lines.items() if there == line]
-    return min(paths, key=len) if paths else None
+        return Waiver(" ".join(reason), settings.get("owner", ""), until)
 
 
 def _of_comment(text: str) -> tuple[Sequence[str], str]:
-    """Ids and the rest of a comment; no ids when it is no waiver."""
-    word, _space, rest = text.partition(" ")
-    if word != "waive":
+    """Ids and the rest of a comment; no ids when it is no waiver.
+
+    Blanks may stand around the commas between ids. What follows a comma and has not the form of an id is the reason.
+    """
+    words = text.split()
+    if not words or words[0] != "waive":
         return (), text
-    ids, _space, rest = rest.strip().partition(" ")
-    return [name for name in ids.split(",") if name], rest
+    end = 1
+    while end < len(words):
+        follows = words[end - 1].endswith(",") or words[end].startswith(",")
+        form = all(_RULE.fullmatch(part.upper()) for part in words[end].split(",") if part)
+        if end > 1 and not (follows and form):
+            break
+        end += 1
+    return [name for name in ",".join(words[1:end]).split(",") if name], " ".join(words[end:])
 
 
 def _annotations(content: object) -> Iterator[tuple[Path, str, str]]:
@@ -196,6 +253,8 @@ def _annotations(content: object) -> Iterator[tuple[Path, str, str]]:
 
 def _date(text: str) -> str:
     """The date as ``YYYY-MM-DD``, empty when it is none."""
+    if not _DATE.fullmatch(text):
+        return ""
     try:
         return datetime.date.fromisoformat(text).isoformat()
     except ValueError:

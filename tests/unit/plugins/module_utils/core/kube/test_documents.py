@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 import pytest
 import yaml
@@ -322,6 +323,42 @@ def test_directives():
         Directive(6, 7, "waive C"),
     )
     assert Document({}, "-").line_of(("a",)) == 0
+
+
+@pytest.mark.usefixtures("_either_parser")
+def test_what_looks_like_a_directive_in_a_text():
+    text = """é: | # rdma-k8s: at the block
+  # rdma-k8s: in the block
+
+  z
+"😀 # rdma-k8s: a": "# rdma-k8s: b" # rdma-k8s: behind quotes
+c: >-
+   # rdma-k8s: in the block
+# rdma-k8s: below the block
+d: 'x
+  # rdma-k8s: in quotes
+
+  ' # rdma-k8s: behind both
+"""
+    for ends in ("\n", "\r\n"):
+        (document,) = parse(text.replace("\n", ends), "-")
+        assert document.directives == (
+            Directive(1, 1, "at the block"),
+            Directive(5, 5, "behind quotes"),
+            Directive(8, 9, "below the block"),
+            Directive(12, 12, "behind both"),
+        )
+    assert parse('{"kind": "# rdma-k8s: x"}', "-")[0].directives == ()
+
+
+def test_blanks_and_comments_without_end_take_no_longer():
+    blanks = " " * 200_000
+    text = "# rdma-k8s: a%sb%s\n" % (blanks, blanks) + "# rdma-k8s: c\n" * 20_000 + "kind: A\n"
+    began = time.monotonic()
+    (document,) = parse(text, "-")
+    assert time.monotonic() - began < 10
+    assert document.directives[0].text == "a%sb" % blanks
+    assert {directive.applies_to for directive in document.directives} == {20_002}
 
 
 PLAIN = strategies.recursive(
