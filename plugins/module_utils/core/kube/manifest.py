@@ -19,6 +19,8 @@ from ..errors import RdmaError
 from ..net import quoted
 
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_PART = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+"""A part of a subdomain: the API server limits the whole, not each part."""
 
 _DOUBTFUL = re.compile(r"[-+.]?[0-9.].*|[yYnN=]")
 """Texts that PyYAML writes plain and that kubectl, which has another reader, may take for a number or a truth."""
@@ -69,13 +71,13 @@ def require_name(value: Any, what: str, label: bool = False) -> str:
 
     :param what: what has the name, for the message.
     :param label: a DNS label (63 characters, no dots), as a part of a pod or a Service must have it; otherwise a DNS
-        subdomain (253 characters).
+        subdomain (253 characters in all, whatever the length of its parts).
     :raises RdmaError: ``name_malformed`` (details: ``name``, ``what``)
     """
     good = isinstance(value, str) and (
         _LABEL.fullmatch(value)
         if label
-        else len(value) <= 253 and all(_LABEL.fullmatch(part) for part in value.split("."))
+        else len(value) <= 253 and all(_PART.fullmatch(part) for part in value.split("."))
     )
     if not good:
         raise RdmaError(
