@@ -113,8 +113,9 @@ def device_class(name: str, require_ready: bool = False, cel: Sequence[str] = ()
 def claim(wish: ClaimWish) -> dict[str, Any]:
     """The claim, or the template of claims.
 
-    :raises RdmaError: ``name_malformed``, ``cel_too_long``, ``claim_too_large``, ``claim_align``,
-        ``claim_attribute``, ``claim_own_addresses``, or an error of the child range.
+    :raises RdmaError: ``name_malformed``, ``cel_too_long``, ``claim_too_large``, ``claim_nic_count``,
+        ``claim_gpu_count``, ``claim_align``, ``claim_attribute``, ``claim_own_addresses``, or an error of the child
+        range.
     """
     _require_size(wish)
     devices: dict[str, Any] = {
@@ -222,6 +223,13 @@ def _constraints(wish: ClaimWish) -> list[dict[str, Any]]:
 
 
 def _require_size(wish: ClaimWish) -> None:
+    if wish.gpus < 0:
+        raise RdmaError(
+            "claim_gpu_count",
+            "%s %s asks for %d GPUs, expected 0 or more." % (wish.kind, wish.name, wish.gpus),
+            hint="Leave gpus out to ask for none.",
+            gpus=wish.gpus,
+        )
     total = len(wish.nics) + wish.gpus
     if not wish.nics or total > MAX_REQUESTS:
         raise RdmaError(
@@ -334,6 +342,12 @@ def _own_addresses(wish: ClaimWish) -> list[dict[str, Any]]:
                 "Correct it.",
             )
         network = child_range.validate(given.masked())
+        if given.value in (network.network, network.last):
+            raise _addresses_error(
+                "the address of %s, %s, is the %s address of %s"
+                % (nic.request, given, "network" if given.is_masked else "broadcast", network),
+                "Take an address between the two; child_plan_info tells those of a node.",
+            )
         ranges.add(str(network))
         found = addressing.routing(Address(4, given.value), network, nic.index)
         route = {

@@ -186,6 +186,14 @@ def test_the_size(gpus: int, code: str) -> None:
         assert len(devices(made)["requests"]) == 32
 
 
+@pytest.mark.parametrize("count", [-1, -20])
+def test_fewer_gpus_than_none(count: int) -> None:
+    """Refused by what is wrong, also where NICs and GPUs together are few."""
+    error = error_of(claims.claim, wish(nics=nics(), gpus=count))
+    assert (error.code, error.details["gpus"]) == ("claim_gpu_count", count)
+    assert error.message == "ResourceClaimTemplate nics asks for %d GPUs, expected 0 or more." % count
+
+
 def test_no_nic() -> None:
     """A claim for nothing is none."""
     assert error_of(claims.claim, wish(nics=())).code == "claim_nic_count"
@@ -233,6 +241,20 @@ def test_own_addresses() -> None:
 def test_addresses_that_cannot_be(more: dict[str, Any], code: str) -> None:
     """F24, F27, F32, F109, and a template that would give one address to many pods."""
     assert error_of(claims.claim, own(**more)).code == code
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("10.208.0.0/12", "rdma1, 10.208.0.0/12, is the network address of 10.208.0.0/12"),
+        ("10.223.255.255/12", "rdma1, 10.223.255.255/12, is the broadcast address of 10.208.0.0/12"),
+    ],
+)
+def test_addresses_that_no_interface_has(address: str, said: str) -> None:
+    """The first and the last address of the range are refused by name, those beside them are taken."""
+    error = error_of(claims.claim, own(addresses={"rdma0": "10.208.13.19/12", "rdma1": address}))
+    assert (error.code, said in error.message) == ("claim_own_addresses", True)
+    assert devices(own(addresses={"rdma0": "10.208.0.1/12", "rdma1": "10.223.255.254/12"}))
 
 
 # --- classes
