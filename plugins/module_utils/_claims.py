@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ansible.module_utils.basic import AnsibleModule
@@ -65,11 +66,14 @@ def lookup(params: dict[str, Any]) -> Any:
             hint="Add it by the option shapes, or take the NICs from the slices of the nodes.",
             shape=params["shape"],
         )
-    return found
+    return replace(found, name=params["shape"])  # an entry may be a pattern, which is no shape of a node
 
 
 def find(module: AnsibleModule) -> Found:
-    """The NICs that the options name."""
+    """The NICs that the options name.
+
+    :raises RdmaError: ``claim_source_missing``, and others of the shape, the slices and the choice
+    """
     params = module.params
     shape, by = lookup(params), params["select_by"] or ""
     discovery = None
@@ -82,6 +86,11 @@ def find(module: AnsibleModule) -> Found:
         discovery = discover(found, params["nodes"], by, parse_prefix(params["oca_network"]))
         warn(module, discovery)
         nics, fabric = discovery.nics, discovery.fabric
+    elif shape is None:
+        raise RdmaError(
+            "claim_source_missing",
+            "Nothing tells which RDMA NICs the claim asks for: give shape, slices or from_cluster.",
+        )
     else:
         nics, fabric = claim_nics.of_shape(shape, by), shape.fabric
     chosen = claim_nics.choose(nics, params["nics"], params["count"])

@@ -63,7 +63,8 @@ options:
     type: int
     default: 2
   gpus:
-    description: GPUs of each pod. Without it those of the shape, or 8.
+    description: GPUs of each pod. Without it those of the shape, which the end of its name tells. Needed where it does
+      not.
     type: int
   gpu_resource:
     description: The extended resource of the GPUs. Without it C(amd.com/gpu) for shapes with AMD GPUs, else
@@ -144,8 +145,8 @@ options:
     type: int
     default: 60
   environment:
-    description: Further variables. They win over those of the shape. A GID index is refused, except on the network of
-      the node.
+    description: Further variables, texts or whole numbers. They win over those of the shape. A GID index is refused,
+      except on the network of the node.
     type: dict
     default: {}
   socket_interface:

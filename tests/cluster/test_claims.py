@@ -248,9 +248,9 @@ TARGETS: list[dict[str, Any]] = [
         {"target": wish.OKE, "shape": entry, "claim_template": "nics", "gpus_in_claim": in_claim}
         for entry, in_claim in itertools.product(shapes.DEFAULT_TABLE, (True, False))
     ),
-    {"target": wish.SPIDERPOOL, "networks": NETWORKS},
-    {"target": wish.ACK},
-    {"target": wish.ACK, "host_network": False, "cpu": "8", "memory": "128Gi"},
+    {"target": wish.SPIDERPOOL, "networks": NETWORKS, "gpus": 8},
+    {"target": wish.ACK, "gpus": 8},
+    {"target": wish.ACK, "gpus": 8, "host_network": False, "cpu": "8", "memory": "128Gi"},
 ]
 
 
@@ -363,6 +363,7 @@ def test_a_job_with_another_content(control_plane: Any, namespace: str) -> None:
         "state": "present",
         "image": "x",
         "target": "ack_lingjun",
+        "gpus": 8,
     }
     foreign = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": namespace}}
     container = {"name": "a", "image": "x"}

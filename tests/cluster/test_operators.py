@@ -34,10 +34,10 @@ OLD_PYTORCH = (TRAINING, "v1.8.1", "h1:mVvoBSCInbMBX0gGSn4+Ihj3ycwoLO1iEAw+0qPhQ
 
 NETWORKS = [wish.Network("gpu%d" % rail, "spidernet.io/gpu%d" % rail, "spiderpool") for rail in range(8)]
 TARGETS: list[dict[str, Any]] = [
-    {"target": wish.OKE, "claim_template": "nics"},
-    {"target": wish.SPIDERPOOL, "networks": NETWORKS},
-    {"target": wish.ACK},
-    {"target": wish.ACK, "host_network": False},
+    {"target": wish.OKE, "claim_template": "nics", "gpus": 8},
+    {"target": wish.SPIDERPOOL, "networks": NETWORKS, "gpus": 8},
+    {"target": wish.ACK, "gpus": 8},
+    {"target": wish.ACK, "gpus": 8, "host_network": False},
 ]
 
 

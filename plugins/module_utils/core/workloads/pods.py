@@ -12,10 +12,9 @@ from typing import Any
 
 from ..oke.claims import LABELS
 from .nccl import environment
-from .wish import ACK, OKE, SPIDERPOOL, WorkloadWish
+from .wish import ACK, INSTANCE_TYPE, OKE, SPIDERPOOL, WorkloadWish
 
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 CLAIM = "rdma"
 
 LINGJUN_LABEL = {"alibabacloud.com/lingjun-worker": "true"}

@@ -12,21 +12,25 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from ..errors import RdmaError
-from ..kube import quantity
 from ..kube.manifest import require_name
+from ..lint.nccl import GID_INDEX
 from ..net import quoted
 from ..oke.shapes import INFINIBAND, Shape
+from . import api_rules
 
 OKE, SPIDERPOOL, ACK = TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
 JOB, MPI, PYTORCH = KINDS = ("Job", "MPIJob", "PyTorchJob")
 
 SHM = "64Gi"
 MIN_GRACE = 1
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+"""The label of a node that tells its shape."""
 
-_GPUS = re.compile(r"BM\.GPU[A-Za-z0-9.-]*\.([0-9]+)")
+_WITH_GPUS = re.compile(r"(?:BM|VM)\.GPU[A-Za-z0-9.-]*\.([0-9]+)")
+_WITHOUT_GPUS = re.compile(r"(?:BM|VM)\.(?!GPU)[A-Za-z0-9.-]+")
 _AMD = re.compile(r"BM\.GPU\.MI[0-9]")
 _DEVICE = re.compile(r"[A-Za-z0-9_.-]{1,63}(?::[0-9]{1,3})?")
-_GID_INDEX = ("NCCL_IB_GID_INDEX", "NCCL_GID_INDEX")
+_FIXED_INDEX = (*GID_INDEX, "NCCL_GID_INDEX")
 
 
 class Network(NamedTuple):
@@ -46,7 +50,7 @@ class WorkloadWish:
 
     :param target: one of ``TARGETS``; ``kind``: one of ``KINDS``.
     :param nodes: how many pods with GPUs.
-    :param gpus: GPUs of each pod; ``None``: those of the shape.
+    :param gpus: GPUs of each pod; ``None``: those of the shape, which its name tells (F128).
     :param gpu_resource: extended resource of GPUs; empty: told by the shape. Without GPUs nothing is asked for.
     :param gpus_in_claim: the GPUs come with the claim, not as an extended resource.
     :param claim_template: on OKE the ResourceClaimTemplate of the RDMA NICs.
@@ -85,7 +89,7 @@ class WorkloadWish:
     cpu: str = ""
     memory: str = ""
     grace_seconds: int = 60
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
     socket_interface: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, Any]] = ()
@@ -106,12 +110,21 @@ class WorkloadWish:
         return self.known_fabric == INFINIBAND
 
     @property
+    def shape_gpus(self) -> Optional[int]:
+        """GPUs of a node: the number at the end of the name of a GPU shape, none on other shapes of OCI (F128).
+
+        ``None``: it cannot be told.
+        """
+        name = self.shape.name if self.shape else ""
+        found = _WITH_GPUS.fullmatch(name)
+        if found:
+            return int(found[1])
+        return 0 if _WITHOUT_GPUS.fullmatch(name) else None
+
+    @property
     def gpu_count(self) -> int:
-        """GPUs of each pod."""
-        if self.gpus is not None:
-            return self.gpus
-        found = _GPUS.fullmatch(self.shape.name) if self.shape else None
-        return int(found[1]) if found else 8
+        """GPUs of each pod; :func:`check` refuses a workload of which nothing tells them."""
+        return self.gpus if self.gpus is not None else self.shape_gpus or 0
 
     @property
     def gpu_name(self) -> str:
@@ -125,7 +138,7 @@ def check(wish: WorkloadWish) -> None:
     """What would make a manifest that cannot work.
 
     :raises RdmaError: ``name_malformed``, ``workload_incomplete``, ``workload_number``, ``workload_environment``,
-        ``workload_shm``
+        ``workload_shm``, ``workload_malformed``
     """
     require_name(wish.namespace, "A namespace", label=True)
     if not wish.name[:1].isalpha():
@@ -136,13 +149,35 @@ def check(wish: WorkloadWish) -> None:
     _require_numbers(wish)
     _require_parts(wish)
     _require_environment(wish)
-    _require_shm(wish)
+    api_rules.require_sizes(wish.kind, wish.name, wish.shm, wish.cpu, wish.memory)
+    _require_what_the_api_takes(wish)
 
 
 def _require_numbers(wish: WorkloadWish) -> None:
+    there = wish.shape_gpus
+    if wish.gpus is None and there is None:
+        raise RdmaError(
+            "workload_incomplete",
+            "%s %s needs gpus: %s how many a node has."
+            % (
+                wish.kind,
+                wish.name,
+                "the name of shape %s does not tell" % wish.shape.name
+                if wish.shape
+                else "without a shape nothing tells",
+            ),
+            hint="Give the number of GPUs of each pod, 0 for none.",
+            target=wish.target,
+        )
+    hints = {
+        "gpus": "The shape %s has %d GPUs." % (wish.shape.name, there)
+        if wish.shape and there is not None
+        else "",
+        "grace_seconds": "With a grace of 0 a claim is not unprepared.",
+    }
     for what, value, least, most in (
         ("nodes", wish.nodes, 1, 5000),
-        ("gpus", wish.gpu_count, 0, 64),
+        ("gpus", wish.gpu_count, 0, 64 if there is None else there),
         ("rdma_quantity", wish.rdma_quantity, 1, 1000),
         ("grace_seconds", wish.grace_seconds, MIN_GRACE, 86400),
     ):
@@ -150,7 +185,7 @@ def _require_numbers(wish: WorkloadWish) -> None:
             raise RdmaError(
                 "workload_number",
                 "%s of %s %s is %d, expected %d to %d." % (what, wish.kind, wish.name, value, least, most),
-                hint="With a grace of 0 a claim is not unprepared." if what == "grace_seconds" else "",
+                hint=hints.get(what, ""),
                 option=what,
             )
 
@@ -178,14 +213,29 @@ def _require_parts(wish: WorkloadWish) -> None:
             require_name(network.namespace, "The namespace of a network", label=True)
 
 
+def _require_what_the_api_takes(wish: WorkloadWish) -> None:
+    job = "%s %s" % (wish.kind, wish.name)
+    api_rules.require_resource(job, "gpu_resource", wish.gpu_name)
+    if wish.target == ACK:
+        api_rules.require_resource(job, "rdma_resource", wish.rdma_resource)
+    for network in wish.networks:
+        api_rules.require_resource(job, "resource of network %s" % network.name, network.resource)
+    shape = {INSTANCE_TYPE: wish.shape.name} if wish.target == OKE and wish.shape else {}
+    api_rules.require_selector(job, {**shape, **wish.node_selector})
+    for toleration in wish.tolerations:
+        api_rules.require_toleration(job, toleration)
+
+
 def _require_environment(wish: WorkloadWish) -> None:
-    fixed = [name for name in _GID_INDEX if name in wish.environment]
+    for variable, value in wish.environment.items():
+        api_rules.require_variable("%s %s" % (wish.kind, wish.name), variable, value)
+    fixed = [name for name in _FIXED_INDEX if name in wish.environment]
     if fixed and not wish.on_host_network:
         raise RdmaError(
             "workload_environment",
             "The environment of %s %s sets %s; the index of an address differs from node to node and from pod to pod."
             % (wish.kind, wish.name, fixed[0]),
-            hint="Leave it out: NCCL selects the GID index itself.",
+            hint="Leave it out: the library selects the GID index itself.",
             variable=fixed[0],
         )
     for device in wish.hcas or ():
@@ -197,24 +247,3 @@ def _require_environment(wish: WorkloadWish) -> None:
                 hint="Name the devices, or give an empty list to leave NCCL_IB_HCA out.",
                 variable="NCCL_IB_HCA",
             )
-
-
-def _require_shm(wish: WorkloadWish) -> None:
-    size = quantity.parse(wish.shm)
-    limit = quantity.parse(wish.memory) if wish.memory else None
-    if size is None or size <= 0:
-        raise _shm_error(wish, "shm is %s, expected a size such as 64Gi" % quoted(wish.shm))
-    if wish.memory and limit is None:
-        raise _shm_error(wish, "memory is %s, expected a size such as 512Gi" % quoted(wish.memory))
-    if limit is not None and size > limit:
-        raise _shm_error(
-            wish, "shm is %s, more than the memory of %s, to which it counts" % (wish.shm, wish.memory)
-        )
-
-
-def _shm_error(wish: WorkloadWish, problem: str) -> RdmaError:
-    return RdmaError(
-        "workload_shm",
-        "%s %s cannot be made: %s." % (wish.kind, wish.name, problem),
-        hint="Correct the size.",
-    )

@@ -18,7 +18,10 @@ from ansible_collections.rdma.k8s.tests.support import change_run
 MODULES: list[tuple[Any, dict[str, Any]]] = [
     (device_class, {}),
     (claim_template, {"name": "nics", "shape": "BM.GPU.H100.8"}),
-    (workload_template, {"name": "train", "claim_template": "nics", "image": "x", "command": ["y"]}),
+    (
+        workload_template,
+        {"name": "train", "claim_template": "nics", "image": "x", "command": ["y"], "gpus": 8},
+    ),
 ]
 
 
@@ -140,7 +143,15 @@ def test_own_addresses() -> None:
         ),
         (claim_template, {"name": "N", "shape": "BM.GPU.H100.8"}, "name_malformed"),
         (device_class, {"cel": [""]}, "cel_empty"),
-        (workload_template, {"name": "train", "image": "x", "command": ["y"]}, "workload_incomplete"),
+        (claim_template, {"name": "nics", "shape": ""}, "claim_source_missing"),
+        (claim_template, {"name": "nics", "from_cluster": False}, "claim_source_missing"),
+        (claim_template, {"name": "nics", "shape": "", "fabric": "ipv4"}, "claim_source_missing"),
+        (claim_template, {"name": "nics", "shape": "BM.GPU.H100.8", "gpus": -1}, "claim_gpu_count"),
+        (
+            workload_template,
+            {"name": "train", "image": "x", "command": ["y"], "gpus": 1},
+            "workload_incomplete",
+        ),
         (workload_template, {"name": "t", "image": "x", "command": ["y"], "shape": "B"}, "shape_unknown"),
     ],
 )
@@ -172,6 +183,16 @@ def test_a_shape_of_the_user() -> None:
     assert [entry["name"] for entry in result["requests"]] == ["rdma0", "rdma1", "rdma2", "rdma3"]
 
 
+def test_a_shape_by_a_pattern() -> None:
+    """The pods go to nodes of the shape that is asked for, not of the pattern in the table, and have its GPUs."""
+    shapes = {"BM.GPU.NEW.*": {"rdma_nics": 4, "fabric": "ipv4"}}
+    options = {"name": "train", "claim_template": "nics", "image": "x", "command": ["y"]}
+    result = good(workload_template, **options, shape="BM.GPU.NEW.4", shapes=shapes)
+    pod = result["objects"][-1]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"node.kubernetes.io/instance-type": "BM.GPU.NEW.4"}
+    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "4"}
+
+
 def test_a_workload_on_spiderpool() -> None:
     """Networks of the options reach the annotation and the resources."""
     networks = [{"name": "gpu1", "resource": "spidernet.io/gpu1", "namespace": "pool"}]
@@ -182,6 +203,7 @@ def test_a_workload_on_spiderpool() -> None:
         image="x",
         command=["y"],
         networks=networks,
+        gpus=8,
         environment={"A": 1},
     )
     template = result["objects"][-1]["spec"]["template"]

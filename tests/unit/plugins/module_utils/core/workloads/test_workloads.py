@@ -37,12 +37,12 @@ def oke(on: str = "BM.GPU.H100.8", **more: Any) -> WorkloadWish:
 
 def spiderpool(**more: Any) -> WorkloadWish:
     """A workload with a VF on each of eight rails."""
-    return made(target=wish.SPIDERPOOL, **{"networks": NETWORKS, **more})
+    return made(target=wish.SPIDERPOOL, **{"networks": NETWORKS, "gpus": 8, **more})
 
 
 def ack(**more: Any) -> WorkloadWish:
     """A workload on Lingjun nodes."""
-    return made(target=wish.ACK, **more)
+    return made(target=wish.ACK, **{"gpus": 8, **more})
 
 
 def made(**more: Any) -> WorkloadWish:
@@ -139,7 +139,7 @@ def test_what_the_lint_says(workload: WorkloadWish, more: dict[str, Any]) -> Non
     wrong = [(entry.rule, entry.status, entry.place, entry.message) for entry in found]
     assert [entry for entry in wrong if entry[1] not in ("pass", "skip")] == []
     passed = {entry.rule for entry in found if entry.status == "pass"}
-    expected = set() if workload.gpus_in_claim else {"RDMA-WL-012"}
+    expected = {"RDMA-WL-012"} if workload.gpu_count and not workload.gpus_in_claim else set()
     if workload.target == wish.ACK:
         expected |= {"RDMA-ACK-004", "RDMA-ACK-005"}
     else:
@@ -250,7 +250,7 @@ def test_gpus() -> None:
     assert container_of(oke("BM.GPU.MI300X.8"))["resources"]["limits"] == {"amd.com/gpu": "8"}
     assert container_of(oke("BM.GPU.GB200.4"))["resources"]["limits"] == {"nvidia.com/gpu": "4"}
     assert container_of(oke(gpus=2, gpu_resource="a.b/c"))["resources"]["limits"] == {"a.b/c": "2"}
-    for workload in (oke(gpus_in_claim=True), oke(gpus=0)):
+    for workload in (oke(gpus_in_claim=True), oke(gpus=0), oke("BM.Optimized3.36"), oke("BM.HPC2.36")):
         assert container_of(workload)["resources"] == {"claims": [{"name": "rdma"}]}
 
 
@@ -369,6 +369,136 @@ def test_the_objects_by_name(kind: str) -> None:
 
 
 # --- what cannot be
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("BM.GPU4.8", 8),
+        ("BM.GPU.A100-v2.8", 8),
+        ("BM.GPU.MI355X-v1.8", 8),
+        ("BM.GPU.GB200-v3.4", 4),
+        ("VM.GPU.A10.2", 2),
+        ("BM.HPC2.36", 0),
+        ("BM.Optimized3.36", 0),
+        ("BM.GPU.NEW", None),
+        ("BM.GPU.NEW.*", None),
+        ("LAB.SIM.4", None),
+    ],
+)
+def test_the_gpus_of_a_shape(name: str, count: Any) -> None:
+    """F128: the number at the end of the name of a GPU shape; where it cannot be told it must be given."""
+    found = WorkloadWish(**{**vars(oke()), "shape": shapes.Shape(name, 8)})
+    assert found.shape_gpus == count
+    if count is None:
+        error = error_of(render.workload, found)
+        assert (error.code, error.details["target"]) == ("workload_incomplete", wish.OKE)
+        assert error.message == (
+            "Job train needs gpus: the name of shape %s does not tell how many a node has." % name
+        )
+        return
+    environment = {entry["name"]: entry.get("value") for entry in container_of(found)["env"]}
+    assert environment["GPUS_PER_NODE"] == str(count)
+    error = error_of(render.workload, WorkloadWish(**{**vars(found), "gpus": count + 1}))
+    assert error.code == "workload_number"
+    assert error.message == "gpus of Job train is %d, expected 0 to %d." % (count + 1, count)
+
+
+@pytest.mark.parametrize("make", [spiderpool, ack])
+def test_gpus_without_a_shape(make: Any) -> None:
+    """Nothing tells them, so they are asked for."""
+    error = error_of(render.workload, make(gpus=None))
+    assert error.code == "workload_incomplete"
+    assert error.message == "Job train needs gpus: without a shape nothing tells how many a node has."
+    assert render.workload(make(gpus=0))
+
+
+@pytest.mark.parametrize("name", ["UCX_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX", "NCCL_IB_GID_INDEX"])
+def test_what_the_lint_fails_is_refused(name: str) -> None:
+    """F134: each variable by which RDMA-WL-001 knows a fixed index."""
+    error = error_of(render.workload, oke(environment={name: 3}))
+    assert (error.code, error.details["variable"]) == ("workload_environment", name)
+    text = manifest.text([*around(oke()), *render.workload(oke(environment={"CHANGED": 3}))])
+    found = engine.lint(documents.parse(text.replace("CHANGED", name), "x.yaml"), complete=True)
+    assert "fail" in [entry.status for entry in found if entry.rule == "RDMA-WL-001"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "a") for name in ("", "A=B", "1A", "A B", "ä", ".", "..", "..A", "A\n", 1)),
+        *(("A", value) for value in (None, True, False, 1.5, ["a"], {"a": "b"})),
+    ],
+)
+def test_variables_that_cannot_be(name: Any, value: Any) -> None:
+    """Neither a name that the API refuses nor a value that is no text is guessed at."""
+    error = error_of(render.workload, oke(environment={name: value}))
+    assert error.code == "workload_environment"
+    assert error.message.startswith("The environment of Job train has ")
+
+
+def test_variables_as_they_are_given() -> None:
+    """Texts stay, whole numbers become texts."""
+    given = {"_a.b-C": "true", "A": "", "B": 0}
+    found = nccl.environment(oke(environment=given))
+    assert {name: found[name] for name in given} == {"_a.b-C": "true", "A": "", "B": "0"}
+    assert render.workload(oke(environment=given))
+
+
+@pytest.mark.parametrize(
+    ("make", "more", "option"),
+    [
+        *((oke, {"cpu": cpu}, "cpu") for cpu in ("many", "0", "-1", "1K")),
+        *(
+            (oke, {"gpu_resource": name}, "gpu_resource")
+            for name in ("gpu", "a.b/", "/gpu", "a/b/c", "A.b/c", "a.b/" + "c" * 64, "a" * 245 + "/b")
+        ),
+        (ack, {"rdma_resource": "hca"}, "rdma_resource"),
+        (spiderpool, {"networks": [Network("a", "gpu")]}, "resource of network a"),
+        *(
+            (oke, {"node_selector": selector}, "node_selector")
+            for selector in ({"a b": "c"}, {"": "c"}, {"a": True}, {"a": None}, {"a": "b c"}, {"a": "b" * 64})
+        ),
+        (oke, {"shape": shapes.Shape("BM.GPU.*", 8), "gpus": 8}, "node_selector"),
+        *(
+            (oke, {"tolerations": [toleration]}, "tolerations")
+            for toleration in (
+                {},
+                {"foo": 1},
+                {"operator": "Equal"},
+                {"key": "a", "operator": "Like"},
+                {"key": "a b", "operator": "Exists"},
+                {"key": "a", "operator": "Exists", "value": "b"},
+                {"key": "a", "value": "b c"},
+                {"key": "a", "value": True},
+                {"key": "a", "effect": "No"},
+                {"key": "a", "effect": "NoExecute", "tolerationSeconds": "5"},
+                {"key": "a", "effect": "NoSchedule", "tolerationSeconds": 5},
+            )
+        ),
+    ],
+)
+def test_what_the_api_would_refuse(make: Any, more: dict[str, Any], option: str) -> None:
+    """Each is refused here, and the message names the option."""
+    error = error_of(render.workload, WorkloadWish(**{**vars(make()), **more}))
+    assert (error.code, error.details["option"]) == ("workload_malformed", option)
+    assert error.message.startswith("Job train cannot be made: %s " % option)
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        {"operator": "Exists"},
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "a", "value": "b"},
+        {"key": "a", "operator": "Equal", "value": "", "effect": "NoExecute", "tolerationSeconds": 5},
+    ],
+)
+def test_what_the_api_takes(toleration: dict[str, Any]) -> None:
+    """Rendered as it is given."""
+    workload = oke(tolerations=[toleration], node_selector={"a.b/c": "d", "e": ""}, cpu="500m")
+    assert pod_of(workload)["tolerations"] == [toleration]
+    assert pod_of(workload)["nodeSelector"]["a.b/c"] == "d"
 
 
 @pytest.mark.parametrize(
