@@ -76,10 +76,11 @@ class _Below(Mapping[Path, int]):
     """The lines of a part of a document, seen from that part."""
 
     def __init__(self, lines: Mapping[Path, int], prefix: Path) -> None:
+        self.lines: Mapping[Path, int] = lines
+        self.prefix: Path = prefix
         if isinstance(lines, _Below):
-            lines, prefix = lines.lines, lines.prefix + prefix
-        self.lines = lines
-        self.prefix = prefix
+            self.lines = lines.lines
+            self.prefix = lines.prefix + prefix
 
     def __getitem__(self, path: Path) -> int:
         return self.lines[self.prefix + path]
@@ -135,8 +136,8 @@ def outermost(documents: Iterable[Document], wanted: Collection[int]) -> list[di
         found.append(fields)
         lines: Mapping[Path, int] = document.lines
         prefix: Path = ()
-        if isinstance(lines, _Below):
-            lines, prefix = lines.lines, lines.prefix
+        if isinstance(document.lines, _Below):
+            lines, prefix = document.lines.lines, document.lines.prefix
         holders.setdefault(id(lines), (lines, {}))[1][prefix] = fields
         if document.line in wanted:
             fields[document.line] = ()

@@ -25,7 +25,13 @@ MAX_DEPTH = 200
 MARK = "rdma-k8s:"
 """What a comment for rdma-k8s begins with."""
 
-_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{\{-?[ \t]*$", re.MULTILINE)
+_BRACES_AT_END = re.compile(r"\{\{-?$")
+_BEFORE_BRACES = re.compile(
+    r"""(?<![^\s,\[{:(-])(?:"(?:[^"\\]|\\.?)*"?|'[^']*'?)"""  # a text in quotes, or its begin
+    r"""|(?<!\S)\#.*"""  # a comment
+    r"""|(\{\{)"""
+)
+_BLOCK = re.compile(r"(?:^|[:\s-])[|>][-+0-9]*$")
 _TAB = re.compile(r"^[ -]*\t")
 
 
@@ -66,9 +72,9 @@ class TextError(Exception):
 def malformed(text: str, source: str, error: TextError) -> RdmaError:
     """The error of a text for people."""
     where = "%s, line %d" % (source, error.line) if error.line else source
-    found = _TEMPLATE.search(text)
-    if found is not None:
-        line = text.count("\n", 0, found.start()) + 1
+    lines = text.split("\n")
+    line = _template_line(lines, error.line) if "{{" in text else 0
+    if line:
         return RdmaError(
             "manifest_template",
             "%s, line %d: this is a template, expected a manifest: it has '{{', which Helm or another program replaces."
@@ -78,7 +84,6 @@ def malformed(text: str, source: str, error: TextError) -> RdmaError:
             line=line,
         )
     hint = "Expected YAML or JSON as 'kubectl apply' takes it."
-    lines = text.split("\n")
     if 0 < error.line <= len(lines) and _TAB.match(lines[error.line - 1]):
         hint = "Indent with spaces: YAML allows no tabs there."
     return RdmaError(
@@ -88,3 +93,31 @@ def malformed(text: str, source: str, error: TextError) -> RdmaError:
         source=source,
         line=error.line,
     )
+
+
+def _template_line(lines: Sequence[str], broken: int) -> int:
+    """The line on which a template shows, 0: none. Braces in quotes, blocks and comments are what manifests have too.
+
+    In the line that is broken they count wherever they stand.
+    """
+    block = -1  # how far the line is indented whose block is being read
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        indent = len(line) - len(line.lstrip(" "))
+        if stripped and indent <= block:
+            block = -1
+        if block < 0 or number == broken:
+            start = _opening(line, number == broken) if "{{" in line else -1
+            if start >= 0 and (line.rfind("}}") > start + 1 or _BRACES_AT_END.search(stripped)):
+                return number
+        if block < 0 and _BLOCK.search(stripped[-16:]) and not stripped.startswith("#"):
+            content = line.lstrip(" -")
+            block = indent if content[:1] in ("|", ">") else len(line) - len(content)
+    return 0
+
+
+def _opening(line: str, anywhere: bool) -> int:
+    """Where the first braces of a line stand, -1: nowhere but in quotes and comments."""
+    if anywhere:
+        return line.find("{{")
+    return next((match.start() for match in _BEFORE_BRACES.finditer(line) if match[1]), -1)

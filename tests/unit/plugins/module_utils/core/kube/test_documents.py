@@ -289,6 +289,8 @@ def test_tabs_are_named():
         ('kind: Job\nmetadata:\n  labels:\n    {{- include "x" . | nindent 4 }}\n', 4),
         ("kind: Job\n{{/* nothing */}}\n", 2),
         ("{{ template }}", 1),
+        ("- a: |\n    x\n  b: {{ c }}\n", 3),
+        ("a: |\n  x\n{{- if .Values.b }}\n", 3),
         ("kind: Job\n{%- if x %}\na: {{ b }}\n", 3),
     ],
 )
@@ -302,6 +304,37 @@ def test_templates_are_refused_by_name(text, line):
 
 def test_braces_in_a_quoted_text_are_no_template():
     assert parse('a: "{{ $labels.pod }}"\n', "-")[0].content == {"a": "{{ $labels.pod }}"}
+
+
+@pytest.mark.parametrize(
+    "braces",
+    [
+        'a: "{{ $labels.pod }}"',
+        "a: ['{{ x }}']",
+        'a: "\\"{{ x }}"',
+        "a: 1 # {{ x }}",
+        "# {{ x }}",
+        "a: |\n  {{ x }}\n\n  {{ y }}",
+        "- a: >-\n    {{ x }}",
+        "- |\n  {{ x }}",
+    ],
+)
+def test_braces_in_a_text_make_no_template_of_a_broken_manifest(braces):
+    error = refusal("%s\nb: 1\n c: 2\n" % braces)
+    assert error.code == "manifest_malformed"
+    assert refusal("%s\nb: {{ x }}\n c: 2\n" % braces).details["line"] == braces.count("\n") + 2
+
+
+def test_braces_in_the_broken_line_are_a_template():
+    error = refusal('b: 1\na: "{{ include "x" . }}"\n')
+    assert (error.code, error.details["line"]) == ("manifest_template", 2)
+
+
+@pytest.mark.parametrize("text", ["{{ ", "{{", "{{ '", '"{{ \\', "' {{ ", "{{ \n", '"{{\n', "|\n{{"])
+def test_braces_without_end_take_no_longer(text):
+    began = time.monotonic()
+    assert refusal("a: [\n" + text * 60_000 + " x").code.startswith("manifest_")
+    assert time.monotonic() - began < 10
 
 
 def test_alias_bombs_are_bounded():
