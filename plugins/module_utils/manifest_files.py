@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -38,14 +39,21 @@ def read(
 
     A text without the word ``apiVersion`` holds no object of Kubernetes and is not looked into.
 
+    Below directories only regular files are read, and links to directories are not followed; what is named itself can
+    also be a pipe. A file that has several names is read once.
+
     :param exclude: patterns of paths, or of names of files and directories, that are left out.
     :raises RdmaError: ``manifests_missing`` when there is nothing to read.
     """
     found = Manifests()
-    patterns = list(exclude)
-    for source in dict.fromkeys([name for path in paths for name in _files(path, patterns)]):
+    sources: dict[str, tuple[str, bool]] = {}
+    patterns = [os.path.normpath(pattern) for pattern in exclude]
+    for path in paths:
+        for source, named in _files(path, patterns, found.problems):
+            sources.setdefault(_identity(source), (source, named))
+    for source, named in sources.values():
         try:
-            text = _text(source, standard_input)
+            text = _text(source, standard_input, named)
             found.texts += bool(text.strip()) or source != STDIN
             if "apiVersion" in text:
                 found.documents += parse(text, source)
@@ -63,30 +71,50 @@ def read(
     return found
 
 
-def _files(path: str, exclude: Sequence[str]) -> Iterator[str]:
+def _files(path: str, exclude: Sequence[str], problems: list[RdmaError]) -> Iterator[tuple[str, bool]]:
+    """The files at a path, and whether they are named themselves; what cannot be walked goes to the problems."""
+
+    def refuse(error: OSError) -> None:
+        problems.append(_unreadable(str(error.filename), error.strerror or str(error)))
+
     if path == STDIN or not os.path.isdir(path):
-        yield path  # a file that was named is read, whatever it is called
+        yield path, True  # a file that was named is read, whatever it is called
         return
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=refuse):
         folders[:] = sorted([name for name in folders if _wanted(folder, name, exclude)])
         for name in sorted(names):
-            if name.endswith(SUFFIXES) and _wanted(folder, name, exclude):
-                yield os.path.join(folder, name)
+            if name.lower().endswith(SUFFIXES) and _wanted(folder, name, exclude):
+                yield os.path.join(folder, name), False
+
+
+def _identity(source: str) -> str:
+    """What two names of one file have in common."""
+    try:
+        return source if source == STDIN else os.path.realpath(source)
+    except ValueError:  # a zero byte
+        return source
 
 
 def _wanted(folder: str, name: str, exclude: Sequence[str]) -> bool:
-    path = os.path.join(folder, name)
+    path = os.path.normpath(os.path.join(folder, name))
     return not name.startswith(".") and not any(
         fnmatchcase(path, pattern) or fnmatchcase(name, pattern) for pattern in exclude
     )
 
 
-def _text(source: str, standard_input: Optional[BinaryIO]) -> str:
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting, should a pipe have taken the place of the file meanwhile."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _text(source: str, standard_input: Optional[BinaryIO], named: bool) -> str:
     try:
         if source == STDIN:
             content = standard_input.read(MAX_BYTES + 1) if standard_input is not None else b""
+        elif not named and not stat.S_ISREG(os.stat(source).st_mode):
+            raise _unreadable(source, "it is no regular file")
         else:
-            with open(source, "rb") as stream:
+            with open(source, "rb", opener=None if named else _open_at_once) as stream:
                 content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise _unreadable(source, "it is larger than %d MiB" % (MAX_BYTES >> 20))

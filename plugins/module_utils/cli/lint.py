@@ -49,13 +49,14 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         options=_options(arguments.option),
     )
     text = "" if arguments.format == "text" else _formatted(outcome, arguments, time)
-    if arguments.output:
+    to_file = arguments.output not in (None, "", "-")
+    if to_file:
         folder, name = os.path.split(arguments.output)
         if not name:
             raise RdmaError("usage", "--output names a directory.", hint="Give the name of a file.")
         written = text or "".join([line + "\n" for line in _plain(outcome, found.texts)])
         write_files(folder or ".", {name: [written]})
-    if text and not arguments.output:
+    if text and not to_file:
         terminal.write(text)
     else:
         _print(terminal, outcome, found.texts)

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -119,6 +122,61 @@ def test_exclude(run, manifests):
     assert "Looked at 1 object in 2 files" in run("lint", "m", *ONLY, "--exclude", "m/bad.*").good()
 
 
+@pytest.mark.parametrize("pattern", ["m/deep/", "./m/deep", "m//deep", "deep/"])
+@pytest.mark.parametrize("path", ["m", "./m/"])
+def test_the_spelling_of_a_path_does_not_matter_to_exclude(run, manifests, path, pattern):
+    assert "Looked at 1 object in 1 file" in run("lint", path, *ONLY, "--exclude", pattern).good()
+
+
+def test_a_file_is_read_once(run, manifests):
+    Path("m/link.yml").symlink_to("bad.yml")
+    out = run("lint", "m/bad.yml", "./m/bad.yml", str(manifests / "m"), *ONLY).good()
+    assert out.count("FAIL") == 1
+    assert "Looked at 2 objects in 3 files" in out
+
+
+def test_names_in_upper_case(run, manifests):
+    Path("m/bad.yml").rename("m/BAD.YML")
+    assert "m/BAD.YML:5: FAIL" in run("lint", "m", *ONLY).good()
+
+
+def test_what_is_no_regular_file_is_told(run, manifests):
+    """A pipe below a directory would be waited for without end."""
+    os.mkfifo("m/pipe.yml")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("m/socket.yml")
+        Path("m/zero.json").symlink_to("/dev/zero")
+        result = run("lint", "m", *ONLY)
+    assert result.code == 2
+    assert [line.partition(".\n")[0] for line in result.err.splitlines() if "rdma-k8s:" in line] == [
+        "rdma-k8s: The manifest m/%s cannot be read: it is no regular file. %s" % (name, manifest_files._HINT)
+        for name in ("pipe.yml", "socket.yml", "zero.json")
+    ]
+    assert "m/bad.yml:5: FAIL" in result.out
+
+
+def test_a_file_that_becomes_a_pipe(run, manifests, monkeypatch):
+    """Between the look and the opening."""
+    os.mkfifo("m/pipe.yml")
+    monkeypatch.setattr(manifest_files.stat, "S_ISREG", bool)
+    assert run("lint", "m", *ONLY).code == 0
+
+
+def test_a_directory_that_cannot_be_read_is_told(run, manifests, monkeypatch):
+    walk = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("deep"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return walk(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = run("lint", "m", *ONLY)
+    assert result.code == 2
+    assert "The manifest m/deep cannot be read: Permission denied." in result.err
+    assert "m/bad.yml:5: FAIL" in result.out
+
+
 def test_standard_input(run, monkeypatch):
     standard_input(monkeypatch, POD % ("bad", 0))
     assert "-:5: FAIL RDMA-WL-013 Pod ml/bad\n" in run("lint", "-", *ONLY).good()
@@ -174,6 +232,10 @@ def test_output_to_a_file(run, manifests):
     assert Path("lint.sarif").stat().st_mode & 0o777 == 0o644
     out = run("lint", "m", *ONLY, "--output", "lint.txt").good()
     assert Path("lint.txt").read_text() == out
+    assert run("lint", "m", *ONLY, "--output", "-").good() == out
+    found = json.loads(run("lint", "m", *ONLY, "--format", "json", "--output", "-").good())
+    assert found["kind"] == "rdma.k8s/lint"
+    assert not Path("-").exists()
     assert "--output names a directory" in run("lint", "m", "--output", "m/").refused()
 
 
