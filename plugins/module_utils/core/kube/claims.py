@@ -144,7 +144,9 @@ def expressions(holder: Any) -> tuple[str, ...]:
 
 _DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']|["']([^"']+)["']\s*==\s*device\.driver""")
 _ATTRIBUTE = re.compile(
-    r"""device\.attributes\[["']([^"']+)["']\]\.(\w+)(?:\s*==\s*["']([^"']*)["']|\s+in\s+\[([^\]]*)\])?"""
+    r"""device\.attributes\[\??["']([^"']+)["']\]\s*(?:\.\??|\[\??["'])(\w+)(?:["']\])?"""
+    r"""(?:\.orValue\([^)]*\))?"""
+    r"""(?:\s*==\s*(?:["']([^"']*)["']|(true|false)\b)|\s+in\s+\[([^\]]*)\])?"""
 )
 _TEXT = re.compile(r"""["']([^"']*)["']""")
 
@@ -157,12 +159,15 @@ def driver(expression: str) -> str:
 
 @lru_cache(maxsize=4096)
 def attributes(found: tuple[str, ...]) -> Mapping[str, set[str]]:
-    """The attributes that expressions speak of (``dra.net/ifName``), each with the texts to which it is compared."""
+    """The attributes that expressions speak of (``dra.net/ifName``), each with the texts to which it is compared.
+
+    An attribute is written as a field or as a key, either of them also as optional; true and false are texts here.
+    """
     named: dict[str, set[str]] = {}
     for expression in found:
-        for domain, name, equal, among in _ATTRIBUTE.findall(expression):
+        for domain, name, equal, truth, among in _ATTRIBUTE.findall(expression):
             values = named.setdefault("%s/%s" % (domain, name), set())
-            if equal:
-                values.add(equal)
+            if equal or truth:
+                values.add(equal or truth)
             values.update(_TEXT.findall(among))
     return named

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..kube import claims, objects
 from ..kube.claims import Claim, Request
 from ..kube.documents import Document
 from ..kube.pod_templates import Container
+from ..oke import claim_views
 from .model import Context, Path
 
 DRANET = "dra.net"
@@ -36,12 +38,21 @@ class ClaimUse(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A request of one of the claims of a pod, with the driver that serves it (empty: could not be told)."""
+    """A request of one of the claims of a pod, with the driver that serves it (empty: could not be told).
+
+    :param selectors: CEL expressions of the request and of its class.
+    """
 
     use: ClaimUse
     claim: Claim
     request: Request
     driver: str
+    selectors: tuple[str, ...]
+
+    @property
+    def attributes(self) -> Mapping[str, set[str]]:
+        """The attributes that the selectors speak of, see :func:`..kube.claims.attributes`."""
+        return claims.attributes(self.selectors)
 
 
 def claim_of(document: Document, context: Context) -> Claim:
@@ -69,12 +80,20 @@ def driver_of(request: Request, claim: Claim, context: Context) -> str:
     return request.device_class if unseen else ""
 
 
+def selectors_of(request: Request, context: Context) -> tuple[str, ...]:
+    """The expressions of a request and of its class, as far as the class is among the documents."""
+    known: dict[str, tuple[str, ...]] = context.memo.setdefault("selectors of classes", {})
+    name = request.device_class
+    if name not in known:
+        document = context.device_class(name)
+        spec = objects.mapping(document.content, "spec") if document is not None else {}
+        known[name] = claims.expressions(spec)
+    return request.expressions + known[name]
+
+
 def _driver(request: Request, context: Context) -> str:
     """The driver that the selectors of a request and of its class name."""
-    expressions = request.expressions
-    document = context.device_class(request.device_class)
-    if document is not None:
-        expressions += claims.expressions(objects.mapping(document.content, "spec"))
+    expressions = selectors_of(request, context)
     for expression in expressions:
         named = claims.driver(expression)
         if named:
@@ -85,8 +104,7 @@ def _driver(request: Request, context: Context) -> str:
 
 def form_of(device: Device) -> str:
     """What a request of DRANET gives to the pod: an IPvlan child, the bare RDMA device, or the NIC itself."""
-    named = claims.attributes(device.request.expressions)
-    if DRANET + "/rdmaDevice" in named and DRANET + "/ifName" not in named:
+    if claim_views.selects_rdma_only(device.selectors):
         return DEVICE
     for parameters in device.claim.parameters(device.request, DRANET):
         if objects.text(objects.mapping(parameters, "interface").get("type")).lower() == "passthrough":
@@ -100,8 +118,26 @@ def interface_of(device: Device) -> Optional[str]:
         name = objects.text(objects.mapping(parameters, "interface").get("name"))
         if name:
             return name
-    names = claims.attributes(device.request.expressions).get(DRANET + "/ifName", set())
+    names = device.attributes.get(DRANET + "/ifName", set())
     return next(iter(names)) if len(names) == 1 else None
+
+
+def is_rdma_nic(device: Device, netdevs: Iterable[str]) -> bool:
+    """Whether a request of DRANET may get an RDMA NIC; not so when its selectors name other interfaces (F73).
+
+    :param netdevs: how the shape calls the RDMA interfaces, ``N`` stands for the index.
+    """
+    if device.attributes.get(DRANET + "/rdma") == {"false"}:
+        return False
+    names = device.attributes.get(DRANET + "/ifName", set())
+    return not names or any(called(name, netdev) for name in names for netdev in ("rdmaN", *netdevs))
+
+
+def called(name: str, netdev: str) -> bool:
+    """Whether an interface is called as a shape calls its RDMA interfaces: ``rdma3`` as ``rdmaN``."""
+    if not netdev.endswith("N"):
+        return name == netdev
+    return name.startswith(netdev[:-1]) and name[len(netdev) - 1 :].isdigit()
 
 
 def is_gpu(resource: str) -> bool:

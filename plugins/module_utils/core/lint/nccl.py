@@ -13,7 +13,8 @@ from typing import Optional
 from ..finding import ERROR, SKIP
 from ..kube.documents import Document
 from ..kube.pod_templates import POD_KINDS
-from .devices import DEVICE, form_of, interface_of
+from ..oke.shapes import IPV6
+from .devices import DEVICE, called, form_of, interface_of
 from .environment import Setting, Source, exported
 from .model import ACK, Context, Verdict, failed, skipped, unknown
 from .pod import Pod, pods
@@ -51,7 +52,10 @@ def fixed_index(value: str) -> Optional[int]:
     kinds=POD_KINDS,
 )
 def gid_index(document: Document, context: Context) -> Iterator[Verdict]:
-    """A child has its own GIDs, whose index differs from that of the host's (F134, DEV-11)."""
+    """A child has its own GIDs, whose index differs from that of the host's (F134, DEV-11).
+
+    On an IPv6 fabric it is not certain that there is a child (F4), and no index is needed (F91).
+    """
     sent = list(exported(pods(document, context)))
 
     def of_pod(pod: Pod) -> Iterator[Verdict]:
@@ -70,6 +74,15 @@ def gid_index(document: Document, context: Context) -> Iterator[Verdict]:
                     setting.path,
                     "%s is set; whether the pods use children could not be told: %s."
                     % (setting.name, pod.undecided),
+                )
+            return
+        if pod.shape and pod.shape.fabric == IPV6:
+            for setting in fixed[:1] or unclear[:1]:
+                yield unknown(
+                    setting.path,
+                    "%s is set, and the fabric of %s is IPv6, and the documents of "
+                    "DRANET differ on whether a pod gets a child there." % (setting.name, pod.shape.name),
+                    hint="Remove the variable: NCCL uses the IPv6 addresses there and no GID index.",
                 )
             return
         for setting in fixed:
@@ -168,17 +181,20 @@ def _sockets(pod: Pod, setting: Setting, value: str) -> Iterator[Verdict]:
         yield skipped("The pods use the interfaces of the host, which no manifest tells.")
         return
     exact = operator == "=" or setting.name.startswith("GLOO")
-    known, beginnings = interfaces(pod)
+    known, numbered, open_ = interfaces(pod)
     for name in wanted:
         if any(name == there or (not exact and there.startswith(name)) for there in known):
             return
-        if any(re.fullmatch(beginning, name) for beginning in beginnings):
+        if any(called(name, there) or (not exact and there[:-1].startswith(name)) for there in numbered):
             return
-    if pod.undecided:
+    reason = pod.undecided or open_
+    if reason:
+        more = {} if pod.undecided else {"hint": "Select the NIC by ifName, or give the lint the shape."}
         yield unknown(
             setting.path,
             "%s names %s; which interfaces the pods get could not be told: %s."
-            % (setting.name, ", ".join(wanted), pod.undecided),
+            % (setting.name, ", ".join(wanted), reason),
+            **more,
         )
         return
     bare = [device for device in pod.nics if form_of(device) == DEVICE]
@@ -191,32 +207,36 @@ def _sockets(pod: Pod, setting: Setting, value: str) -> Iterator[Verdict]:
             pod.called,
             ": their claims select RDMA devices by rdmaDevice, with which no interface comes" if bare else "",
         ),
-        expected="one of %s"
-        % ", ".join([*known, *[beginning.replace(r"\d+", "N") for beginning in beginnings]]),
+        expected="one of %s" % ", ".join([*known, *numbered]),
         observed=value,
     )
 
 
-def interfaces(pod: Pod) -> tuple[list[str], list[str]]:
-    """The interfaces that a pod with a network of its own has, and patterns of names that it may have.
+def interfaces(pod: Pod) -> tuple[list[str], list[str], str]:
+    """The interfaces that a pod with a network of its own has, names with a number (``rdmaN``) that it may have, and
+    why it may have others; empty: it has no others.
 
     The runtime calls the first one eth0, Multus the others net1 and so on; a child has the name of its parent unless
-    the claim names it (F41).
+    the claim names it (F41). The parents keep the names of the operating system on some shapes (F131).
     """
-    known, patterns = ["eth0", "lo"], []
+    known, numbered, open_ = ["eth0", "lo"], [], ""
     for number, attachment in enumerate(pod.further, 1):
         known.append(attachment.interface or "net%d" % number)
     if pod.injected:
-        patterns.append(r"net\d+")
+        numbered.append("netN")
     for device in pod.nics:
         if form_of(device) == DEVICE:
             continue
         name = interface_of(device)
         if name:
             known.append(name)
-        elif r"rdma\d+" not in patterns:
-            patterns.append(r"rdma\d+")
-    return known, patterns
+        else:
+            netdevs = pod.shape.netdevs if pod.shape else ()
+            known += [netdev for netdev in netdevs if not netdev.endswith("N")]
+            numbered += [netdev for netdev in netdevs or ("rdmaN",) if netdev.endswith("N")]
+            if not netdevs:
+                open_ = "the claim leaves open which NIC it is, and the shape how it is called"
+    return known, list(dict.fromkeys(numbered)), open_
 
 
 def _devices(pod: Pod, setting: Setting, value: str) -> Iterator[Verdict]:

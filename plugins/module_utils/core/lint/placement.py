@@ -13,7 +13,8 @@ from ..finding import ERROR, INFO, WARNING
 from ..kube import claims
 from ..kube.claims import Request
 from ..kube.documents import Document
-from .devices import DRANET, claim_of, driver_of
+from ..oke.shapes import Shape
+from .devices import DRANET, Device, claim_of, driver_of, is_rdma_nic
 from .model import Context, Path, Verdict, failed, skipped, unknown, warned
 from .pod import Pod
 from .registry import pod_rule, rule
@@ -31,8 +32,9 @@ STANDARD = "resource.kubernetes.io/"
 def whole_node(pod: Pod) -> Iterator[Verdict]:
     """A job that trains on all GPUs of a node uses all of its NICs; NCCL is slow or fails else (F121, F128)."""
     missing = list(_missing(pod)) if pod.context.complete else []
-    yield from missing
-    if missing:
+    never = list(_twice(pod))
+    yield from missing + never
+    if missing or never:
         return
     shape = pod.shape
     gpus = int(shape.name.rpartition(".")[2]) if shape and shape.name.rpartition(".")[2].isdigit() else 0
@@ -47,7 +49,7 @@ def whole_node(pod: Pod) -> Iterator[Verdict]:
     elif not pod.nics and pod.rdma:
         yield skipped("The pods take RDMA devices by extended resources.")
     else:
-        yield from _count(pod, shape.rdma_nics, shape.name)
+        yield from _count(pod, shape)
 
 
 def _missing(pod: Pod) -> Iterator[Verdict]:
@@ -66,9 +68,34 @@ def _absent(path: Path, what: str, code: str) -> Verdict:
     return failed(path, message, severity=ERROR, hint="Write the object, or correct the name.", code=code)
 
 
-def _count(pod: Pod, nics: int, shape: str) -> Iterator[Verdict]:
-    amounts: dict[tuple[str, str], Optional[int]] = {}
+def _twice(pod: Pod) -> Iterator[Verdict]:
+    """Requests of a pod for one and the same NIC: each NIC is given once, so they are never all served."""
+    holders: dict[str, dict[tuple[str, str], Device]] = {}
     for device in pod.nics:
+        names = device.attributes.get(DRANET + "/ifName", set())
+        text = " ".join(device.selectors)
+        if len(names) == 1 and not device.request.alternative and "||" not in text and "!" not in text:
+            use = device.use  # a ResourceClaim may stand twice in a pod and is one claim
+            claim = use.name if use.kind == "ResourceClaimTemplate" else use.called
+            holders.setdefault(next(iter(names)), {})[claim, device.request.name] = device
+    for name, found in holders.items():
+        if len(found) > 1:
+            yield failed(
+                next(iter(found.values())).use.path,
+                "Requests %s all ask for %s of one node, which is given once, so the pods wait for ever."
+                % (", ".join([request for _claim, request in found]), name),
+                severity=ERROR,
+                hint="Ask for another NIC in each request.",
+                code="same-nic",
+            )
+
+
+def _count(pod: Pod, expected: Shape) -> Iterator[Verdict]:
+    amounts: dict[tuple[str, str], Optional[int]] = {}
+    nics, shape = expected.rdma_nics, expected.name
+    for device in pod.nics:
+        if not is_rdma_nic(device, expected.netdevs):
+            continue
         key, count = (device.use.name, device.request.name), device.request.count
         before = amounts.get(key, 0)
         amounts[key] = None if count is None or before is None else max(count, before)

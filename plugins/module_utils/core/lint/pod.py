@@ -97,7 +97,13 @@ class Pod:
             if use.document is not None:
                 claim = taken.claim_of(use.document, self.context)
                 found += [
-                    Device(use, claim, request, taken.driver_of(request, claim, self.context))
+                    Device(
+                        use,
+                        claim,
+                        request,
+                        taken.driver_of(request, claim, self.context),
+                        taken.selectors_of(request, self.context),
+                    )
                     for request in claim.requests
                 ]
         return tuple(found)

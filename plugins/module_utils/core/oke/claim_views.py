@@ -123,10 +123,15 @@ def views(
                 (*path, "config", position, "opaque", "parameters"),
                 conditions.at(entry, ("opaque", "parameters")),
                 _any_matches(SELECTS_RDMA_NIC, chosen),
-                _any_matches(SELECTS_RDMA_ONLY, chosen),
+                selects_rdma_only(chosen),
             )
         )
     return found
+
+
+def selects_rdma_only(selectors: Iterable[str]) -> bool:
+    """Whether the selectors of a request and of its class choose a device without an interface (F84)."""
+    return _any_matches(SELECTS_RDMA_ONLY, selectors)
 
 
 def judge(view: View, rule: ClaimRule) -> tuple[str, Optional[Violation]]:

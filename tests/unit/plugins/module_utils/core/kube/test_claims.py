@@ -116,8 +116,11 @@ def test_the_driver_of_an_expression(expression: str, driver: str) -> None:
         (('has(device.attributes["dra.net"].ifName)',), {"dra.net/ifName": set()}),
         (
             ('device.attributes["dra.net"].rdma == true', 'device.attributes["a.b"].c.startsWith("x")'),
-            {"dra.net/rdma": set(), "a.b/c": set()},
+            {"dra.net/rdma": {"true"}, "a.b/c": set()},
         ),
+        (('device.attributes["dra.net"]["ifName"] == "rdma0"',), {"dra.net/ifName": {"rdma0"}}),
+        (('device.attributes[?"dra.net"].?ifName.orValue("") == "rdma0"',), {"dra.net/ifName": {"rdma0"}}),
+        (("device.attributes['dra.net'][?'ifName'] in ['a']",), {"dra.net/ifName": {"a"}}),
         ((), {}),
     ],
 )
