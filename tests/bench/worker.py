@@ -225,7 +225,7 @@ def lint(count: int) -> dict[str, Any]:
     from ansible_collections.rdma.k8s.plugins.module_utils.core.lint import engine
     from ansible_collections.rdma.k8s.tests.support.lint_cases import BASES
 
-    bases = [path.read_text(encoding="utf-8") for path in sorted(BASES.glob("*.yml"))]
+    bases = [path.read_text(encoding="utf-8") for path in sorted(BASES.glob("*.manifests"))]
     texts: list[str] = []
     held = 0
     while held < count:
