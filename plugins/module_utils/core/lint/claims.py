@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Optional
+from typing import Any, Optional
 
-from ..finding import ERROR, INFO
+from ..finding import ERROR, INFO, SKIP
 from ..kube import objects
 from ..kube.documents import Document
 from ..oke import claim_rules, claim_views
@@ -32,7 +32,11 @@ NO_REQUEST = "It has no request."
 )
 def configuration(document: Document, context: Context) -> Iterator[Verdict]:
     """What the profile (F32) and the driver (F106 to F108) refuse when the claim is prepared."""
-    yield from _configurations(document, context, claim_rules.WL_CLAIM)
+    bare = list(_without_addresses(document, context)) if _provider(context) == "none" else []
+    yield from bare
+    for verdict in _configurations(document, context, claim_rules.WL_CLAIM):
+        if not bare or verdict.status != SKIP:
+            yield verdict
 
 
 @rule(
@@ -83,6 +87,38 @@ def selectors(document: Document, context: Context) -> Iterator[Verdict]:
                 hint=NODE_LEVEL_SELECTOR.hint,
                 code=NODE_LEVEL_SELECTOR.code,
             )
+
+
+def _without_addresses(document: Document, context: Context) -> Iterator[Verdict]:
+    """Requests for RDMA NICs to which no configuration gives an address: without a provider nobody does (F105)."""
+    content, kind = document.content, objects.kind(document.content)
+    for request in claim_views.requests(content, kind) if kind != "DeviceClass" else ():
+        selectors_ = request.selectors + _class_selectors(context).get(request.device_class, ())
+        if not claim_views.selects_rdma_nic(selectors_) or claim_views.selects_rdma_only(selectors_):
+            continue
+        found = claim_views.parameters(content, kind, request)
+        of_class = context.device_class(request.device_class)
+        if of_class is not None:
+            (own,) = claim_views.requests(of_class.content, "DeviceClass")
+            found += claim_views.parameters(of_class.content, "DeviceClass", own)
+        if not any(_brings_addresses(objects.mapping(entry, "interface")) for entry in found):
+            yield failed(
+                request.path,
+                "Request %s is for an RDMA NIC and brings no address, and no provider resolves a profile."
+                % (request.name or "without a name"),
+                hint="Set interface.addresses for the request, or let a provider resolve the profile.",
+                code="addresses_missing",
+            )
+
+
+def _brings_addresses(interface: dict[str, Any]) -> bool:
+    """Whether an interface has addresses, gets them by itself, is to have none, or is the NIC of the host."""
+    return (
+        bool(interface.get("addresses"))
+        or interface.get("dhcp") is True
+        or interface.get("addressing") in ("DHCP", "SLAAC", "Unnumbered")
+        or interface.get("type") == "Passthrough"
+    )
 
 
 def _configurations(document: Document, context: Context, check: str) -> Iterator[Verdict]:

@@ -650,6 +650,8 @@ def first_violation(config: Any, rules: Iterable[ClaimRule]) -> Optional[Violati
 def _shown(value: Any) -> str:
     if isinstance(value, list) and 0 < len(value) <= 4 and all(isinstance(entry, str) for entry in value):
         return ", ".join(map(quoted, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as manifests write it
     return quoted(value)
 
 

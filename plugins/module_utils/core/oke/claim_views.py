@@ -102,11 +102,7 @@ def views(
     :param class_selectors: selectors of the device classes that are known; they count like those of a request.
     """
     path = DEVICES[kind]
-    entries = [
-        (position, entry)
-        for position, entry in enumerate(_list(conditions.at(content, path), "config"))
-        if conditions.at(entry, ("opaque", "driver")) == DRIVER
-    ]
+    entries = _configurations(content, kind)
     if not entries:
         return []
     known = class_selectors or {}
@@ -122,11 +118,34 @@ def views(
             View(
                 (*path, "config", position, "opaque", "parameters"),
                 conditions.at(entry, ("opaque", "parameters")),
-                _any_matches(SELECTS_RDMA_NIC, chosen),
+                selects_rdma_nic(chosen),
                 selects_rdma_only(chosen),
             )
         )
     return found
+
+
+def parameters(content: Any, kind: str, request: Request) -> list[Any]:
+    """The parameters for the driver in an object that are for a request."""
+    return [
+        conditions.at(entry, ("opaque", "parameters"))
+        for _position, entry in _configurations(content, kind)
+        if request.is_meant_by(_list(entry, "requests"))
+    ]
+
+
+def _configurations(content: Any, kind: str) -> list[tuple[int, Any]]:
+    """The configurations for the driver, with their positions."""
+    return [
+        (position, entry)
+        for position, entry in enumerate(_list(conditions.at(content, DEVICES[kind]), "config"))
+        if conditions.at(entry, ("opaque", "driver")) == DRIVER
+    ]
+
+
+def selects_rdma_nic(selectors: Iterable[str]) -> bool:
+    """Whether the selectors of a request and of its class choose an Ethernet RDMA NIC (F73)."""
+    return _any_matches(SELECTS_RDMA_NIC, selectors)
 
 
 def selects_rdma_only(selectors: Iterable[str]) -> bool:

@@ -116,6 +116,51 @@ def test_without_a_profile_provider_a_claim_brings_its_addresses() -> None:
     assert verdicts(findings(content, options={"profile_provider": "none"})) == {"config_mtu": "fail"}
 
 
+NIC = 'device.attributes["dra.net"].ifName == "rdma0"'
+
+
+@pytest.mark.parametrize(
+    ("interface", "expression", "missing"),
+    [
+        ({}, NIC, True),
+        ({"type": "IPVLAN", "addresses": []}, NIC, True),
+        ({"addresses": ["10.0.0.1/8"]}, NIC, False),
+        ({"addressing": "SLAAC"}, NIC, False),
+        ({"type": "Passthrough"}, NIC, False),
+        ({}, 'device.attributes["dra.net"].ifName == "eth1"', False),
+        ({}, 'device.attributes["dra.net"].rdmaDevice == "mlx5_0"', False),
+    ],
+)
+def test_without_a_profile_provider_a_claim_needs_addresses(
+    interface: Any, expression: str, missing: bool
+) -> None:
+    """F105: nobody resolves the profile, so a child has the addresses of its claim alone."""
+    content = claim({"interface": interface}, expression)
+    expected = {"addresses_missing": "fail"} if missing else {}
+    assert verdicts(findings(content, options={"profile_provider": "none"})) == expected
+    assert "addresses_missing" not in verdicts(findings(content))
+
+
+def test_without_a_profile_provider_a_claim_without_a_configuration_has_no_address() -> None:
+    """F105: also when its class has one, but no address in it."""
+    content = claim({}, NIC)
+    del content["spec"]["devices"]["config"]
+    options = {"profile_provider": "none"}
+    assert verdicts(findings(content, options=options)) == {"addresses_missing": "fail"}
+    known = device_class("true")
+    known["spec"]["config"] = [
+        {"opaque": {"driver": "dra.net", "parameters": {"interface": {"addressing": "SLAAC"}}}}
+    ]
+    assert not findings(content, known, options=options)
+
+
+def test_truth_is_shown_as_a_manifest_writes_it() -> None:
+    """F108: a child takes no DHCP."""
+    found = findings(claim({"interface": {"type": "IPVLAN", "dhcp": True}}))
+    assert "true" in {finding.observed for finding in found}
+    assert "True" not in {finding.observed for finding in found}
+
+
 def test_the_form_of_v1beta1_is_read() -> None:
     """F84: there a request has no `exactly`."""
     content = claim({"interface": {"mtu": 4220}})
