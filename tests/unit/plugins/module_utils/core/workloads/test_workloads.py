@@ -32,7 +32,7 @@ def shape(name: str) -> shapes.Shape:
 
 def oke(on: str = "BM.GPU.H100.8", **more: Any) -> WorkloadWish:
     """A workload on OKE."""
-    return made(target=wish.OKE, shape=shape(on), claim_template="all-nics", **more)
+    return made(target=wish.OKE, **{"shape": shape(on), "claim_template": "all-nics", **more})
 
 
 def spiderpool(**more: Any) -> WorkloadWish:
@@ -250,6 +250,7 @@ def test_gpus() -> None:
     assert container_of(oke("BM.GPU.MI300X.8"))["resources"]["limits"] == {"amd.com/gpu": "8"}
     assert container_of(oke("BM.GPU.GB200.4"))["resources"]["limits"] == {"nvidia.com/gpu": "4"}
     assert container_of(oke(gpus=2, gpu_resource="a.b/c"))["resources"]["limits"] == {"a.b/c": "2"}
+    assert "nodeSelector" not in pod_of(oke(shape=None, gpus=2))
     for workload in (oke(gpus_in_claim=True), oke(gpus=0), oke("BM.Optimized3.36"), oke("BM.HPC2.36")):
         assert container_of(workload)["resources"] == {"claims": [{"name": "rdma"}]}
 
@@ -286,6 +287,12 @@ def test_a_pod_on_ack(host: bool) -> None:
     assert container["resources"]["limits"]["rdma/nic"] == "4"
     assert container["resources"]["limits"] == container["resources"]["requests"]
     assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK", "SYS_RESOURCE"]
+
+
+def test_the_toleration_of_lingjun_nodes_once() -> None:
+    """A user who gives it too does not get it twice (A13)."""
+    given = {"key": "node-role.alibabacloud.com/lingjun", "operator": "Exists", "effect": "NoSchedule"}
+    assert pod_of(ack(tolerations=[given]))["tolerations"] == [given]
 
 
 @pytest.mark.parametrize("workload", [oke(), spiderpool(), ack()])
@@ -455,6 +462,8 @@ def test_variables_as_they_are_given() -> None:
         ),
         (ack, {"rdma_resource": "hca"}, "rdma_resource"),
         (spiderpool, {"networks": [Network("a", "gpu")]}, "resource of network a"),
+        (spiderpool, {"gpu_resource": 1}, "gpu_resource"),
+        (spiderpool, {"node_selector": {1: "a"}}, "node_selector"),
         *(
             (oke, {"node_selector": selector}, "node_selector")
             for selector in ({"a b": "c"}, {"": "c"}, {"a": True}, {"a": None}, {"a": "b c"}, {"a": "b" * 64})
