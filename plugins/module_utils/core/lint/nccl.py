@@ -13,6 +13,7 @@ from typing import Optional
 from ..finding import ERROR, SKIP
 from ..kube.documents import Document
 from ..kube.pod_templates import POD_KINDS
+from ..oke import pod_rules
 from ..oke.shapes import IPV6
 from .devices import DEVICE, called, form_of, interface_of
 from .environment import Setting, Source, exported
@@ -20,11 +21,11 @@ from .model import ACK, Context, Verdict, failed, skipped, unknown
 from .pod import Pod, pods
 from .registry import over_pods, rule
 
-GID_INDEX = ("NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX")
+GID_INDEX = pod_rules.GID_INDEX
 SOCKETS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
 HCAS = "NCCL_IB_HCA"
 
-_INTEGER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]{1,8}|[0-9]{1,9})")
+_INDEX = re.compile(pod_rules.FIXED_INDEX)
 
 
 def told(pod: Pod, sent: list[tuple[Pod, Setting]], names: Iterable[str]) -> list[Setting]:
@@ -40,7 +41,7 @@ def told(pod: Pod, sent: list[tuple[Pod, Setting]], names: Iterable[str]) -> lis
 
 def fixed_index(value: str) -> Optional[int]:
     """The index that a value fixes; ``None``: it leaves the choice to the library, as -1 does (F134)."""
-    found = _INTEGER.match(value)  # as strtoll reads it: hexadecimal too, what follows is passed over
+    found = _INDEX.match(value[:40])  # as strtoll reads it: hexadecimal too, what follows is passed over
     return int(found[1], 16 if found[1][:2] in ("0x", "0X") else 10) if found else None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .conditions import Condition, Each, Given, Is, all_of, any_of
+from .conditions import Condition, Each, Given, Is, Matches, Set, all_of, any_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,17 @@ class PodRule:
 
 
 _CLAIMS = Given(("resourceClaims",))
-_GID_INDEX = Each(("env",), Is(("name",), ("NCCL_IB_GID_INDEX",)))
+
+GID_INDEX = ("NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX")
+"""The variables that fix the index of a GID."""
+
+FIXED_INDEX = r"^[ \t\r\n]*\+?(0[xX][0-9a-fA-F]+|[0-9]+)"
+"""A value that fixes it, as strtoll reads it; -1 and texts leave the choice to the library (F134)."""
+
+_GID_INDEX = Each(
+    ("env",),
+    all_of(Is(("name",), GID_INDEX), any_of(Matches(("value",), FIXED_INDEX), Set(("valueFrom",)))),
+)
 
 RULES: tuple[PodRule, ...] = (
     PodRule(
@@ -46,7 +56,7 @@ RULES: tuple[PodRule, ...] = (
         "pod_gid_index",
         "RDMA-WL-001",
         "The pod has claims and a fixed GID index: on the child of an RDMA NIC another index is right.",
-        "Remove NCCL_IB_GID_INDEX: NCCL finds the index itself.",
+        "Remove the variable: the library finds the index itself.",
         all_of(_CLAIMS, any_of(*[Each((key,), _GID_INDEX) for key in ("containers", "initContainers")])),
         False,
     ),
