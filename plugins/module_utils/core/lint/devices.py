@@ -104,7 +104,8 @@ def _driver(request: Request, context: Context) -> str:
 
 def form_of(device: Device) -> str:
     """What a request of DRANET gives to the pod: an IPvlan child, the bare RDMA device, or the NIC itself."""
-    if claim_views.selects_rdma_only(device.selectors):
+    selectors = device.selectors
+    if claim_views.selects_rdma_only(selectors) and not claim_views.selects_rdma_nic(selectors):
         return DEVICE
     for parameters in device.claim.parameters(device.request, DRANET):
         if objects.text(objects.mapping(parameters, "interface").get("type")).lower() == "passthrough":

@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
     :param how: ``env``, ``envFrom``, ``command``, ``script``, or ``export`` when a launcher sends it to all ranks.
     :param origin: of a value that stands in another document: what to call it.
-    :param refused: why the API server does not take the value; empty: it does.
+    :param refused: why the pod does not start with it; empty: it does, as far as the documents tell.
     """
 
     name: str
@@ -72,7 +72,7 @@ def _environment(container: Container, pod: Pod) -> dict[str, Setting]:
         name = objects.text(entry.get("name"))
         if name:
             value, origin = _value(entry, pod)
-            refused = _refused(entry)
+            refused = _refused(entry, pod)
             found[name] = Setting(name, value, (*container.path, "env", position), "env", origin, refused)
     return found
 
@@ -117,12 +117,16 @@ def _source(reference: dict[str, Any], path: Path, pod: Pod, prefix: str = "") -
         yield Source(path, name, document, reference.get("optional") is True, prefix)
 
 
-def _refused(entry: dict[str, Any]) -> str:
-    """Why the API server refuses the value of an entry of ``env``; empty: it takes it."""
+def _refused(entry: dict[str, Any], pod: Pod) -> str:
+    """Why the pod does not start with an entry of ``env``; empty: it does, as far as the documents tell."""
     value = entry.get("value")
-    if value is None or isinstance(value, str):
-        return ""
-    return "its value is no text, which the API server refuses; write it in quotes"
+    if value is not None and not isinstance(value, str):
+        return "its value is no text, which the API server refuses; write it in quotes"
+    reference = objects.mapping(entry, "valueFrom", "configMapKeyRef")
+    for source in _source(reference, (), pod) if pod.context.complete else ():
+        if source.document is None and not source.optional:
+            return "ConfigMap %s does not exist, so the container does not start" % source.name
+    return ""
 
 
 def _value(entry: dict[str, Any], pod: Pod) -> tuple[Optional[str], str]:

@@ -120,7 +120,9 @@ def _untold(setting: Setting) -> Verdict:
     """A variable of which the manifests do not tell the value."""
     if setting.refused:
         return failed(
-            setting.path, "%s is set, and %s." % (setting.name, setting.refused), hint="Quote the value."
+            setting.path,
+            "%s is set, and %s." % (setting.name, setting.refused),
+            hint="Correct or remove the entry.",
         )
     return unknown(
         setting.path,
