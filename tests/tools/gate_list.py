@@ -20,6 +20,7 @@ from gate_model import Gate, Job, Outcome, Skip, missing, read_counts, read_juni
 CORE_COVERAGE = 95
 INSTALL = tree.BUILD / "install"
 RESULTS = tree.BUILD / "test"
+STATES = tree.BUILD / "molecule"
 NO_PYTHON = 3  # the exit code of make_venv.py when no Python fits
 UNIT_PYTHONS = ("3.9", "3.13")
 PLUGIN_TESTS = "tests/unit/plugins/"
@@ -434,6 +435,18 @@ def ansible_failures(output: str) -> str:
     return "\n".join(found)
 
 
+def state_of_its_own(name: str) -> dict[str, str]:
+    """Return the environment of a scenario that begins anew.
+
+    Molecule keeps its state by the name of the project's directory, which all clones share: what an interrupted run left
+    there would make the next one, in whatever clone, take nodes for started that are not.
+    """
+    place = STATES / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    return {**tree.environment(), "MOLECULE_EPHEMERAL_DIRECTORY": str(place)}
+
+
 def molecule(job: Job) -> Outcome:
     """Run the molecule scenarios, each of which makes and ends its own nodes."""
     folder = tree.COPY / "extensions" / "molecule"
@@ -448,7 +461,7 @@ def molecule(job: Job) -> Outcome:
             outcome.skips.append(Skip(reason, name))
             continue
         begin = time.monotonic()
-        code, output = job.run(tool("molecule"), "test", "-s", name)
+        code, output = job.run(tool("molecule"), "test", "-s", name, env=state_of_its_own(name))
         outcome.times.append((name, time.monotonic() - begin))
         if code:
             outcome.failed += 1

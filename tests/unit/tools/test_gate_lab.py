@@ -24,10 +24,16 @@ class Machine(Job):
         super().__init__("gate", io.StringIO())
         self.ends = ends
         self.ran: list[str] = []
+        self.states: list[Path] = []
 
-    def run(self, *command: str | Path, **_more: object) -> tuple[int, str]:
+    def run(
+        self, *command: str | Path, env: dict[str, str] | None = None, **_more: object
+    ) -> tuple[int, str]:
         words = " ".join(str(word) for word in command[1:])
         self.ran.append(words)
+        if env is not None:
+            self.states.append(Path(env["MOLECULE_EPHEMERAL_DIRECTORY"]))
+            assert list(self.states[-1].iterdir()) == []
         return self.ends[words]
 
 
@@ -35,6 +41,7 @@ class Machine(Job):
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy with a lab, one scenario on it and one without it."""
     monkeypatch.setattr(tree, "COPY", tmp_path)
+    monkeypatch.setattr(gate_list, "STATES", tmp_path / "states")
     (tmp_path / "tests" / "lab").mkdir(parents=True)
     (tmp_path / "tests" / "lab" / "__main__.py").touch()
     for name, task in (("on_lab", "import_tasks: ../tasks/lab_up.yml"), ("plain", "command: ip netns add x")):
@@ -84,6 +91,17 @@ def test_scenarios_on_the_lab_are_skipped_by_name(sources: Path, monkeypatch: py
     outcome = gate_list.molecule(Machine({**CANNOT, "test -s plain": (0, "")}))
     assert [(skip.reason, skip.test) for skip in outcome.skips] == [(REASON, "on_lab")]
     assert (outcome.passed, outcome.failed) == (1, 0)
+
+
+def test_a_scenario_begins_anew_whatever_a_run_left(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another clone's state is never taken for its own: each clone has a place for each scenario, empty at first."""
+    monkeypatch.setattr(gate_list.os, "geteuid", lambda: 0)
+    for name in ("plain", "on_lab"):
+        (sources / "states" / name).mkdir(parents=True)
+        (sources / "states" / name / "state.yml").write_text("created: true\n")
+    job = Machine({**CAN, "test -s plain": (0, ""), "test -s on_lab": (0, "")})
+    assert gate_list.molecule(job).passed == 2
+    assert job.states == [sources / "states" / "on_lab", sources / "states" / "plain"]
 
 
 def test_scenarios_without_the_lab_need_root(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
