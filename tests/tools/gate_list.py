@@ -438,8 +438,8 @@ def ansible_failures(output: str) -> str:
 def state_of_its_own(name: str) -> dict[str, str]:
     """Return the environment of a scenario that begins anew.
 
-    Molecule keeps its state by the name of the project's directory, which all clones share: what an interrupted run left
-    there would make the next one, in whatever clone, take nodes for started that are not.
+    Molecule keeps its state by the name of the project's directory, which all clones share: what an interrupted run
+    left there would make the next one, in whatever clone, take nodes for started that are not.
     """
     place = STATES / name
     shutil.rmtree(place, ignore_errors=True)
