@@ -12,7 +12,8 @@ why, so that a module can turn it into the usual message of Ansible.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import json
+from typing import Any, Callable
 
 from .core.errors import RdmaError
 
@@ -76,3 +77,15 @@ def kubernetes(module: str = "kubernetes") -> Any:
 def oci(module: str = "oci") -> Any:
     """The official SDK of Oracle Cloud Infrastructure, or one of its modules. See :func:`load` for errors."""
     return load("oci", module)
+
+
+def json_reader() -> Callable[[bytes], Any]:
+    """What reads JSON of megabytes: orjson where it is installed, a third faster, else the standard library.
+
+    Both raise a ``ValueError`` for what is no JSON.
+    """
+    try:
+        reader: Callable[[bytes], Any] = importlib.import_module("orjson").loads
+    except ImportError:
+        reader = json.loads
+    return reader

@@ -401,7 +401,7 @@ def _object_of(call: failures.Call, answer: _Answer) -> dict[str, Any]:
     if not 200 <= answer.code < 300:
         raise failures.error_of_answer(call, answer.code, answer.body, answer.headers)
     try:
-        found = json.loads(answer.body)
+        found = deps.json_reader()(answer.body)
     except ValueError as error:
         raise failures.senseless(call, repr(answer.body[:60])) from error
     if not isinstance(found, dict):
