@@ -77,11 +77,12 @@ def _twice(pod: Pod) -> Iterator[Verdict]:
         if len(names) == 1 and not device.request.alternative and "||" not in text and "!" not in text:
             use = device.use  # a ResourceClaim may stand twice in a pod and is one claim
             claim = use.name if use.kind == "ResourceClaimTemplate" else use.called
-            holders.setdefault(next(iter(names)), {})[claim, device.request.name] = device
+            holders.setdefault(min(names), {})[claim, device.request.name] = device
     for name, found in holders.items():
-        if len(found) > 1:
+        devices = list(found.values())
+        if len(devices) > 1:
             yield failed(
-                next(iter(found.values())).use.path,
+                devices[0].use.path,
                 "Requests %s all ask for %s of one node, which is given once, so the pods wait for ever."
                 % (", ".join([request for _claim, request in found]), name),
                 severity=ERROR,
