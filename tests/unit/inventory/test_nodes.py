@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The inventory plugin in the real ``ansible-inventory``, against a server on loopback that counts the calls."""
+"""The inventory plugin in the real ``ansible-inventory``, against a server on loopback that counts the calls.
+
+The environments of ansible-test have no such command, so this does not stand below ``plugins``.
+"""
 
 from __future__ import annotations
 
