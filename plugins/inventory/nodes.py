@@ -194,6 +194,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import con
 from ansible_collections.rdma.k8s.plugins.module_utils.core import inventory as core
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.net import parse_prefix
+from ansible_collections.rdma.k8s.plugins.module_utils.garbage import without_collection
 
 ENDINGS = (".rdma_k8s.yml", ".rdma_k8s.yaml")
 NAMES = ("nodes.yml", "nodes.yaml")
@@ -214,7 +215,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """Fill the inventory from a source file, out of the cache if that is wanted and fresh."""
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
-        with node_list.without_collector():
+        with without_collection():
             self._make(path, cache)
 
     def _make(self, path: str, cache: bool) -> None:

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, Optional
 
@@ -19,6 +17,7 @@ from .core.checks.policy import Policy
 from .core.checks.tool import STAMP
 from .core.errors import RdmaError
 from .core.report.document import ResultDocument
+from .garbage import without_collection
 from .version import VERSION
 
 
@@ -86,17 +85,5 @@ def judge_now(inputs: Sequence[NodeInput], policy: Policy) -> ResultDocument:
             "There is no node to judge.",
             hint="Give an inventory with hosts, or a directory with recorded snapshots.",
         )
-    with _without_collection():
+    with without_collection():
         return judge(inputs, policy, now(), VERSION)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """A judgement makes many values and no cycles: looking for garbage costs a third of the time and finds none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -10,10 +10,8 @@ The lists are read side by side, so that one is taken apart while the server put
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 from urllib.parse import quote
@@ -51,21 +49,6 @@ def read(cluster: Cluster, query: Query) -> dict[str, Any]:
         all_slices = pool.submit(_slices, cluster)
         all_pods = pool.submit(_pods, cluster, query.agent)
         return {"nodes": all_nodes.result(), "slices": all_slices.result(), "pods": all_pods.result()}
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Do not look for cycles for a while.
-
-    A page is some 500,000 objects without any, and looking through them again and again took a third of the time.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _nodes(cluster: Cluster, query: Query) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,22 +103,3 @@ def test_an_answer_to_slices_that_is_neither(cluster: Cluster, api: ApiServer, l
     with pytest.raises(RdmaError) as caught:
         node_list.read(cluster, Query())
     assert caught.value.code == "kube_invalid"
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_collector_of_cycles_is_as_before(enabled: bool) -> None:
-    """Also after an error, and when somebody else had it off."""
-    before = gc.isenabled()
-
-    def fail() -> None:
-        with node_list.without_collector():
-            assert not gc.isenabled()
-            raise KeyError
-
-    try:
-        gc.enable() if enabled else gc.disable()
-        with pytest.raises(KeyError):
-            fail()
-        assert gc.isenabled() is enabled
-    finally:
-        gc.enable() if before else gc.disable()
