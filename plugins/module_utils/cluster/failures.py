@@ -42,6 +42,11 @@ class Call:
         return "%s %s at %s" % (self.method, self.path, self.server)
 
     @property
+    def details(self) -> dict[str, Any]:
+        """What every error about the call tells for programs."""
+        return {"server": self.server, "verb": self.verb, "path": self.path}
+
+    @property
     def right(self) -> str:
         """The right that the call needs, as a role names it."""
         if not self.resource:
@@ -76,7 +81,7 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
     """
     status = _status(body)
     said = str(status.get("message") or body[:_SHOWN].decode("utf-8", "replace")).strip() or "no reason given"
-    found: dict[str, Any] = {"server": call.server, "verb": call.verb, "path": call.path, "status": code}
+    found = {**call.details, "status": code}
     causes = [entry for _at, entry in entries(mapping(status, "details").get("causes"))]
     say = "%s was refused: %s" % (call, _sentence(said))
     if code < 500 and _DENIED.search(said):  # with 403, 422 or what the policy or webhook chose
@@ -98,9 +103,8 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
     if code == 410:
         return RdmaError("kube_expired", say, hint="Read again from the beginning.", retryable=True, **found)
     if code in (400, 422) or (code == 500 and _UNTYPED in said):
-        fields = ["%s: %s" % (cause.get("field"), cause.get("message")) for cause in causes]
         return RdmaError(
-            "kube_invalid", say, hint="Correct the fields that are named.", fields=fields, **found
+            "kube_invalid", say, hint="Correct the fields that are named.", fields=_fields(causes), **found
         )
     if code == 429:
         return RdmaError(
@@ -143,9 +147,7 @@ def unreachable(call: Call, reason: str) -> RdmaError:
         "%s did not work: the API server cannot be reached (%s)." % (call, reason),
         hint="Check the address in the kubeconfig, the network between here and the server, and proxy variables.",
         retryable=True,
-        server=call.server,
-        verb=call.verb,
-        path=call.path,
+        **call.details,
     )
 
 
@@ -155,9 +157,7 @@ def untrusted(call: Call, reason: str) -> RdmaError:
         "kube_tls",
         "%s did not work: TLS with the API server failed (%s)." % (call, reason),
         hint="Check certificate-authority-data and tls-server-name of the cluster in the kubeconfig, and the clocks.",
-        server=call.server,
-        verb=call.verb,
-        path=call.path,
+        **call.details,
     )
 
 
@@ -168,9 +168,7 @@ def too_slow(call: Call, seconds: float) -> RdmaError:
         "%s had no complete answer after %g seconds." % (call, seconds),
         hint="Raise request_timeout, or look whether the API server is overloaded.",
         retryable=True,
-        server=call.server,
-        verb=call.verb,
-        path=call.path,
+        **call.details,
     )
 
 
@@ -180,9 +178,7 @@ def senseless(call: Call, found: str) -> RdmaError:
         "kube_malformed",
         "%s gave no JSON object, but %s." % (call, found),
         hint="Check that the address in the kubeconfig is that of a Kubernetes API server, not of a proxy before it.",
-        server=call.server,
-        verb=call.verb,
-        path=call.path,
+        **call.details,
     )
 
 
@@ -203,7 +199,6 @@ def _not_allowed(call: Call, said: str, found: dict[str, Any]) -> RdmaError:
 
 
 def _conflicting(call: Call, said: str, causes: list[dict[str, Any]], found: dict[str, Any]) -> RdmaError:
-    fields = ["%s: %s" % (cause.get("field"), cause.get("message")) for cause in causes]
     owned = any(cause.get("reason") == "FieldManagerConflict" for cause in causes)
     return RdmaError(
         "kube_conflict",
@@ -212,9 +207,13 @@ def _conflicting(call: Call, said: str, causes: list[dict[str, Any]], found: dic
         if owned
         else "Somebody else changed the object. Read it again.",
         retryable=not owned,
-        fields=fields,
+        fields=_fields(causes),
         **found,
     )
+
+
+def _fields(causes: list[dict[str, Any]]) -> list[str]:
+    return ["%s: %s" % (cause.get("field"), cause.get("message")) for cause in causes]
 
 
 def _status(body: bytes) -> dict[str, Any]:
