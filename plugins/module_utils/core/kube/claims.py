@@ -80,11 +80,23 @@ class Claim:
                 yield config.parameters
 
 
+DEVICES: Mapping[str, Path] = {
+    "ResourceClaim": ("spec", "devices"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices"),
+    "DeviceClass": ("spec",),
+}
+"""Where the kinds carry requests (a class has none) and configurations."""
+
+
 def read(content: Any) -> Claim:
-    """The claim of a ResourceClaim or of a ResourceClaimTemplate; empty when the object holds none."""
-    keys: Path = (
-        ("spec", "spec", "devices") if objects.kind(content).endswith("Template") else ("spec", "devices")
-    )
+    """The claim of a ResourceClaim or of a ResourceClaimTemplate, or what a DeviceClass adds to claims.
+
+    Empty when the object holds none. A class counts as one request without a name, for what it selects itself.
+    """
+    kind = objects.kind(content)
+    keys = DEVICES[
+        "ResourceClaimTemplate" if kind.endswith("Template") else kind if kind in DEVICES else "ResourceClaim"
+    ]
     devices = objects.mapping(content, *keys)
     configs = []
     for position, entry in objects.entries(devices.get("config")):
@@ -100,7 +112,10 @@ def read(content: Any) -> Claim:
         )
         for position, entry in objects.entries(devices.get("constraints"))
     ]
-    requests = tuple(_requests(devices, (*keys, "requests")))
+    if kind == "DeviceClass":
+        requests: tuple[Request, ...] = (Request("", keys, "", expressions(devices)),)
+    else:
+        requests = tuple(_requests(devices, (*keys, "requests")))
     return Claim(requests, tuple(configs), tuple(constraints))
 
 
@@ -113,7 +128,7 @@ def _requests(devices: dict[str, Any], path: Path) -> Iterator[Request]:
         name, here = objects.text(entry.get("name")), (*path, position)
         if isinstance(entry.get("exactly"), dict):
             yield _request(name, (*here, "exactly"), entry["exactly"])
-        elif isinstance(entry.get("firstAvailable"), list):
+        elif isinstance(entry.get("firstAvailable"), list) and entry["firstAvailable"]:
             for number, way in objects.entries(entry["firstAvailable"]):
                 yield _request(name, (*here, "firstAvailable", number), way, objects.text(way.get("name")))
         else:

@@ -7,15 +7,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Optional
+from typing import Any
 
 from ..finding import ERROR, INFO, SKIP
 from ..kube import objects
+from ..kube.claims import DEVICES
 from ..kube.documents import Document
 from ..oke import claim_rules, claim_views
 from ..oke.claim_rules import NODE_LEVEL_SELECTOR, POSSIBLE
-from ..oke.claim_views import DEVICES
 from ..oke.constants import DRIVER
+from . import devices
 from .model import Context, Verdict, failed, skipped, warned
 from .registry import rule
 
@@ -73,13 +74,12 @@ def infiniband(document: Document, context: Context) -> Iterator[Verdict]:
 def selectors(document: Document, context: Context) -> Iterator[Verdict]:
     """An attribute of the node is on each of its devices (F70), so alone it may choose any of them."""
     kind = objects.kind(document.content)
-    requests = claim_views.requests(document.content, kind)
+    requests = devices.claim_of(document, context).requests
     if not requests:
         yield skipped(NO_REQUEST)
     for request in requests:
-        classes = _class_selectors(context)
-        known = request.device_class in classes
-        if claim_views.breaks(NODE_LEVEL_SELECTOR, request.selectors + classes.get(request.device_class, ())):
+        known = context.device_class(request.device_class) is not None
+        if claim_views.breaks(NODE_LEVEL_SELECTOR, devices.selectors_of(request, context)):
             say = failed if kind != "DeviceClass" and (known or context.complete) else warned
             yield say(
                 (*request.path, "selectors"),
@@ -91,16 +91,16 @@ def selectors(document: Document, context: Context) -> Iterator[Verdict]:
 
 def _without_addresses(document: Document, context: Context) -> Iterator[Verdict]:
     """Requests for RDMA NICs to which no configuration gives an address: without a provider nobody does (F105)."""
-    content, kind = document.content, objects.kind(document.content)
-    for request in claim_views.requests(content, kind) if kind != "DeviceClass" else ():
-        selectors_ = request.selectors + _class_selectors(context).get(request.device_class, ())
+    claim = devices.claim_of(document, context)
+    for request in claim.requests if objects.kind(document.content) != "DeviceClass" else ():
+        selectors_ = devices.selectors_of(request, context)
         if not claim_views.selects_rdma_nic(selectors_) or claim_views.selects_rdma_only(selectors_):
             continue
-        found = claim_views.parameters(content, kind, request)
+        found = list(claim.parameters(request, DRIVER))
         of_class = context.device_class(request.device_class)
         if of_class is not None:
-            (own,) = claim_views.requests(of_class.content, "DeviceClass")
-            found += claim_views.parameters(of_class.content, "DeviceClass", own)
+            its = devices.claim_of(of_class, context)
+            found += its.parameters(its.requests[0], DRIVER)
         if not any(_brings_addresses(objects.mapping(entry, "interface")) for entry in found):
             yield failed(
                 request.path,
@@ -123,8 +123,8 @@ def _brings_addresses(interface: dict[str, Any]) -> bool:
 
 def _configurations(document: Document, context: Context, check: str) -> Iterator[Verdict]:
     """What the rules of a check say of each configuration of a claim, a template or a class."""
-    kind = objects.kind(document.content)
-    views = claim_views.views(document.content, kind, _class_selectors(context))
+    claim = devices.claim_of(document, context)
+    views = claim_views.views(claim, lambda request: devices.selectors_of(request, context))
     if not views:
         yield skipped(NO_CONFIGURATION)
     for view in views:
@@ -148,14 +148,3 @@ def _configurations(document: Document, context: Context, check: str) -> Iterato
 def _provider(context: Context) -> str:
     """Who resolves profiles in the cluster that the documents are for."""
     return str(context.options.get("profile_provider", claim_rules.PROFILE_PROVIDERS[0]))
-
-
-def _class_selectors(context: Context) -> dict[str, tuple[str, ...]]:
-    """The selectors of the device classes among the documents, read once for all claims."""
-    found: Optional[dict[str, tuple[str, ...]]] = context.memo.get("class selectors")
-    if found is None:
-        found = context.memo["class selectors"] = {}
-        for document in context.of_kind("DeviceClass"):
-            (request,) = claim_views.requests(document.content, "DeviceClass")
-            found[objects.name(document.content)] = request.selectors
-    return found

@@ -21,6 +21,7 @@ from typing import Any, Optional
 
 from ..errors import RdmaError
 from ..finding import ERROR
+from ..kube.claims import DEVICES
 from ..net import quoted
 from . import cel, claim_rules, pod_rules
 from .cel import literal
@@ -33,7 +34,6 @@ from .claim_rules import (
     SelectorRule,
     Wording,
 )
-from .claim_views import DEVICES
 from .conditions import Condition
 from .constants import DRIVER
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import claim_rules, claim_views, profile
+from ansible_collections.rdma.k8s.plugins.module_utils.core.kube import claims
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import claim_rules, profile
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.claim_rules import RULES, ClaimRule
 from ansible_collections.rdma.k8s.tests.support.claim_cases import Case, claim_cases
 from ansible_collections.rdma.k8s.tests.support.outcome import error_of, outcome
@@ -91,8 +92,8 @@ def test_an_error_of_the_provider_tells_place_and_value() -> None:
     [([], True), (["nic"], True), (["nic/fast"], True), (["fast"], False), (["other"], False)],
 )
 def test_a_configuration_is_for_the_requests_that_it_names(names: list[str], expected: bool) -> None:
-    request = claim_views.Request("nic", "fast", (), "", ())
-    assert request.is_meant_by(names) is expected
+    request = claims.Request("nic", (), "", (), alternative="fast")
+    assert claims.Config((), tuple(names), "dra.net", {}).concerns(request) is expected
 
 
 @settings(max_examples=200)
