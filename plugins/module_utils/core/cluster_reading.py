@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from . import cluster_snapshot as shapes
+from .kube.devices import plain_attributes, qualified
 from .kube.objects import entries, mapping, text
 from .redact import REPLACED, redacted
 
@@ -108,29 +109,13 @@ def _device(content: Mapping[str, Any], driver: str) -> shapes.SliceDevice:
     basic = mapping(content, "basic") or content  # v1beta1 has one level more
     capacity = {}
     for name, held in mapping(basic, "capacity").items():
-        capacity[_qualified(name, driver)] = text(held.get("value") if isinstance(held, dict) else held)
+        capacity[qualified(name, driver)] = text(held.get("value") if isinstance(held, dict) else held)
     return shapes.SliceDevice(
         name=text(content.get("name")),
-        attributes={
-            _qualified(name, driver): _attribute(held)
-            for name, held in mapping(basic, "attributes").items()
-            if isinstance(held, dict) and held
-        },
+        attributes=plain_attributes(mapping(basic, "attributes"), driver),
         capacity=capacity,
         taints=tuple([_taint(entry) for _at, entry in entries(basic.get("taints"))]),
     )
-
-
-def _qualified(name: str, driver: str) -> str:
-    """A name without a domain belongs to the driver."""
-    return name if "/" in name else "%s/%s" % (driver, name)
-
-
-def _attribute(held: Mapping[str, Any]) -> Any:
-    for kind in ("string", "int", "bool", "strings", "ints", "bools"):
-        if kind in held:
-            return held[kind]
-    return dict(held)
 
 
 def device_class(content: Mapping[str, Any]) -> shapes.DeviceClass:

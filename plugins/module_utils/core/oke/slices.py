@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from ..errors import RdmaError
+from ..kube.devices import plain_attributes
 from ..kube.objects import entries, mapping, text
 from ..net import Address, Prefix, find_destination
 from .claim_nics import BY, NAME, PCI, RDMA_DEVICE, ClaimNic, nic
@@ -69,22 +70,16 @@ def devices_of(slices: Iterable[Any]) -> dict[str, list[Attributes]]:
         generation = said if isinstance(said, int) else 0
         name = "%s/%s" % (node, text(pool.get("name")))
         newest[name] = max(newest.get(name, generation), generation)
-        devices = [_attributes(device) for position, device in entries(spec.get("devices"))]
+        devices = [
+            plain_attributes(mapping(device, "attributes"), DRIVER)
+            for position, device in entries(spec.get("devices"))
+        ]
         found.append((node, name, generation, devices))
     result: dict[str, list[Attributes]] = {}
     for node, name, generation, devices in found:
         if generation == newest[name]:
             result.setdefault(node, []).extend(devices)
     return result
-
-
-def _attributes(device: Mapping[str, Any]) -> Attributes:
-    """Names without a domain are those of the driver."""
-    found: Attributes = {}
-    for name, value in mapping(device, "attributes").items():
-        if isinstance(value, dict) and len(value) == 1:
-            found[name if "/" in name else "%s/%s" % (DRIVER, name)] = next(iter(value.values()))
-    return found
 
 
 def discover(
