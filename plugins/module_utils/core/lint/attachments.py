@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Optional
 
 from .. import json_text
 from ..finding import ERROR
@@ -40,16 +41,17 @@ def _name(attachment: Attachment) -> str:
     return "%s/%s" % (attachment.namespace, attachment.name) if attachment.namespace else attachment.name
 
 
-def _preface(pod: Pod) -> Iterator[Verdict]:
+def _unjudgeable(pod: Pod) -> Optional[Verdict]:
     """Why the networks of a pod cannot be judged against its resources."""
     if pod.injected:
-        yield skipped("Spiderpool sets networks and resources when the pod is made (%s)." % pod.injected)
-    elif pod.bad_networks:
-        yield unknown(
+        return skipped("Spiderpool sets networks and resources when the pod is made (%s)." % pod.injected)
+    if pod.bad_networks:
+        return unknown(
             _annotation(pod, pod.bad_networks[0][0]),
             "The annotation could not be read.",
             hint="Correct the annotation: names with commas, or a list in JSON.",
         )
+    return None
 
 
 @pod_rule(
@@ -57,13 +59,10 @@ def _preface(pod: Pod) -> Iterator[Verdict]:
     "As many networks as devices of each resource",
     ERROR,
     "Ask for exactly one device for each network that the resource stands behind.",
+    _unjudgeable,
 )
 def balance(pod: Pod) -> Iterator[Verdict]:
     """Each network takes one device of its resource; a device without a network is lost to all (S164, DEV-22)."""
-    preface = list(_preface(pod))
-    if preface:
-        yield from preface
-        return
     wanted = Counter(attachment.resource for attachment in pod.attachments if attachment.resource)
     behind = resources_of(pod.context)
     asked = [
@@ -104,13 +103,10 @@ def balance(pod: Pod) -> Iterator[Verdict]:
     "A network with a device behind it has a request for the device",
     ERROR,
     "Add the resource to the limits of a container, as often as networks use it.",
+    _unjudgeable,
 )
 def device_behind(pod: Pod) -> Iterator[Verdict]:
     """Without a request no device is allocated, and the network cannot be attached (S90, S119, DEV-22)."""
-    preface = list(_preface(pod))
-    if preface:
-        yield from preface
-        return
     if not pod.attachments:
         yield skipped("The pods have no further network.")
         return

@@ -123,13 +123,10 @@ def _volume(name: str, pod: Pod) -> Optional[tuple[Path, dict[str, Any]]]:
     "RDMA containers have shared memory of a sensible size",
     WARNING,
     "Mount an emptyDir with medium Memory and a sizeLimit of at least %s at /dev/shm." % LEAST,
+    no_rdma("RDMA-ACK-008"),
 )
 def shared_memory(pod: Pod) -> Iterator[Verdict]:
     """NCCL and data loaders talk through /dev/shm, which is 64 MiB unless a volume stands there (A69, A106, A107)."""
-    apart = no_rdma(pod, "RDMA-ACK-008")
-    if apart is not None:
-        yield apart
-        return
     least = pod.context.options.get("min_shm", LEAST)
     for container in pod.rdma_containers:
         if not container.lasting:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from ..finding import SKIP, CheckInfo
 from ..kube.documents import Document
@@ -62,15 +62,28 @@ def rule(
     return decorate
 
 
-def pod_rule(check: str, title: str, severity: str, hint: str, **more: Any) -> Callable[[Any], Any]:
+def pod_rule(
+    check: str,
+    title: str,
+    severity: str,
+    hint: str,
+    unless: Callable[[Pod], Optional[Verdict]] = lambda _pod: None,
+    **more: Any,
+) -> Callable[[Any], Any]:
     """Register a function ``pod -> verdicts`` that is asked for each pod template of an object.
 
     The object passes when one of its templates does and none is wrong; it is skipped when all of them are.
+
+    :param unless: why a pod is not judged, as a rule a skip; the function is not asked for such a pod.
     """
 
     def decorate(function: Callable[[Pod], Iterable[Verdict]]) -> Any:
+        def of_pod(pod: Pod) -> Iterable[Verdict]:
+            apart = unless(pod)
+            return function(pod) if apart is None else (apart,)
+
         def run(document: Document, context: Context) -> Iterator[Verdict]:
-            return over_pods(function, document, context)
+            return over_pods(of_pod, document, context)
 
         run.__doc__ = function.__doc__
         rule(check, title, severity, hint, kinds=POD_KINDS, **more)(run)

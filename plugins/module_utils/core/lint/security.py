@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Optional
+from typing import Callable, Optional
 
 from ..finding import ERROR, WARNING
 from ..kube import objects
@@ -55,14 +55,18 @@ def not_root(container: Container, pod: Pod) -> bool:
     return rule is True
 
 
-def no_rdma(pod: Pod, ack: str) -> Optional[Verdict]:
+def no_rdma(ack: str) -> Callable[[Pod], Optional[Verdict]]:
     """The verdict for pods that need no rule about RDMA; ``ack`` is the rule that judges them on Lingjun nodes."""
-    if target_of(pod.document, pod.context) == ACK:
-        return skipped("%s judges this for Lingjun nodes." % ack)
-    if pod.rdma is None:
-        path = (*pod.path, "resourceClaims")
-        return unknown(path, "Whether the pods use RDMA could not be told: %s." % pod.undecided)
-    return None if pod.rdma else skipped("The pods take no RDMA devices.")
+
+    def of_pod(pod: Pod) -> Optional[Verdict]:
+        if target_of(pod.document, pod.context) == ACK:
+            return skipped("%s judges this for Lingjun nodes." % ack)
+        if pod.rdma is None:
+            path = (*pod.path, "resourceClaims")
+            return unknown(path, "Whether the pods use RDMA could not be told: %s." % pod.undecided)
+        return None if pod.rdma else skipped("The pods take no RDMA devices.")
+
+    return of_pod
 
 
 @pod_rule(
@@ -70,13 +74,10 @@ def no_rdma(pod: Pod, ack: str) -> Optional[Verdict]:
     "RDMA containers may lock memory",
     ERROR,
     "Add the capability IPC_LOCK, or make the memory limit of the runtime unlimited and set memlock_unlimited.",
+    no_rdma("RDMA-ACK-004"),
 )
 def lock_memory(pod: Pod) -> Iterator[Verdict]:
     """Memory for RDMA is locked; the limit of a container is 64 KiB to 8 MiB unless the runtime raises it (A105)."""
-    apart = no_rdma(pod, "RDMA-ACK-004")
-    if apart is not None:
-        yield apart
-        return
     if pod.context.options.get("memlock_unlimited") is True:
         yield skipped("The runtime of the nodes is told to have no memory limit.")
         return
@@ -132,13 +133,10 @@ def grace_period(pod: Pod) -> Iterator[Verdict]:
     "RDMA containers are not privileged",
     WARNING,
     "Remove privileged; add the capability IPC_LOCK.",
+    no_rdma("RDMA-ACK-004"),
 )
 def privileged(pod: Pod) -> Iterator[Verdict]:
     """Devices come by the claim or the resource, so nothing else is needed (F84, A69)."""
-    apart = no_rdma(pod, "RDMA-ACK-004")
-    if apart is not None:
-        yield apart
-        return
     for container in pod.rdma_containers:
         if is_privileged(container):
             yield warned(
