@@ -22,6 +22,7 @@ description:
   - Values of environment variables, Secrets, and arguments of programs that sound like secrets are never in it.
   - Nothing in the cluster is changed.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
 options:
   subsets:
@@ -51,17 +52,10 @@ options:
     choices: [readable, compact]
     default: readable
 attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the result that it would return without it.
-    support: full
   diff_mode:
     description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
     support: none
     details: The cluster is not changed, and the file is replaced as a whole.
-  idempotent:
-    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
-      nothing changed.
-    support: full
   platform:
     description: Systems that this can run on.
     support: full

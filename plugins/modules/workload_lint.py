@@ -21,6 +21,7 @@ description:
   - Waivers are comments in files and annotations of objects, see the how-to about the lint.
   - Nothing in the cluster is changed.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
 options:
   paths:
@@ -114,17 +115,10 @@ options:
     type: str
     default: ''
 attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the result that it would return without it.
-    support: full
   diff_mode:
     description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
     support: none
     details: Only the files O(dest) and O(sarif) are written, as a whole.
-  idempotent:
-    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
-      nothing changed.
-    support: full
   platform:
     description: Systems that this can run on.
     support: full

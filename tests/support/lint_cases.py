@@ -21,6 +21,16 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.model import Li
 HERE = Path(__file__).resolve().parents[1] / "unit" / "plugins" / "module_utils" / "core" / "lint"
 BASES = HERE / "bases"
 CASES = HERE / "cases"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: ml}
+spec:
+  terminationGracePeriodSeconds: %s
+  resourceClaims: [{name: rdma, resourceClaimTemplateName: t}]
+  containers: [{name: main, resources: {claims: [{name: rdma}]}}]
+"""
+"""A pod by name and grace period in seconds, of which 0 fails RDMA-WL-013."""
 NOT_GOOD = ("fail", "warn", "unknown")
 PODS = {
     "Job": "spec.template.spec",

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
-from compare import NotYetError, UnjudgeableError, as_json, differences
+from compare import Kinds, UnjudgeableError, as_json, differences
 
 from rdma_k8s.core.kube import pod_templates, quantity
 from rdma_k8s.core.kube.documents import Document
@@ -15,22 +15,12 @@ from rdma_k8s.core.lint import engine
 from rdma_k8s.core.lint.model import LintFinding
 
 WHAT = "ACK validator"
-KINDS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+KINDS = Kinds()
 SETS = ("findings", "reasons")
 """Members that compare as sets."""
 
 
-def category(name: str, *required: str) -> Callable[[Any], Any]:
-    """Register a function under the name of its category, with the members that its input must have."""
-
-    def register(function: Any) -> Any:
-        KINDS[name] = (required, function)
-        return function
-
-    return register
-
-
-@category("quantity", "quantity")
+@KINDS.add("quantity", "quantity")
 def an_amount(given: dict[str, Any]) -> dict[str, Any]:
     found = quantity.parse(given["quantity"])
     if found is None:
@@ -38,7 +28,7 @@ def an_amount(given: dict[str, Any]) -> dict[str, Any]:
     return {"valid": True, "value": quantity.plain(found), "integral": found == found.to_integral_value()}
 
 
-@category("workload-lint", "manifest")
+@KINDS.add("workload-lint", "manifest")
 def workload(given: dict[str, Any]) -> dict[str, Any]:
     """What the rules of Lingjun nodes say, by their codes."""
     document = Document(given["manifest"], "vector")
@@ -90,13 +80,7 @@ def judge(document: Any, case: Any) -> list[str]:
         raise UnjudgeableError("has no expectation, or no input")
     if name not in document["rules"]:
         raise UnjudgeableError("the category %s is not one of the file" % name)
-    if name not in KINDS:
-        raise NotYetError(name)
-    required, function = KINDS[name]
-    absent = [member for member in required if member not in case["input"]]
-    if absent:
-        raise UnjudgeableError("its input lacks %s" % ", ".join(absent))
-    return differences(_sorted(case["expect"]), _sorted(function(case["input"])))
+    return differences(_sorted(case["expect"]), _sorted(KINDS.answer(name, case["input"])))
 
 
 def _sorted(answer: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Callable
 
 
 class UnjudgeableError(Exception):
@@ -16,6 +16,33 @@ class UnjudgeableError(Exception):
 
 class NotYetError(Exception):
     """A case of a kind that is known and that nothing judges yet; its text is the kind."""
+
+
+class Kinds(dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], Any]]]):
+    """What judges the cases of a family of files: for each kind what its input must have, and a function."""
+
+    def add(self, name: str, *required: str) -> Callable[[Any], Any]:
+        """Register a function under the name of its kind, with the members that its input must have."""
+
+        def register(function: Any) -> Any:
+            self[name] = (required, function)
+            return function
+
+        return register
+
+    def answer(self, name: str, given: dict[str, Any]) -> Any:
+        """What the core gives for the input of a case.
+
+        :raises NotYetError: for a kind that nothing judges yet.
+        :raises UnjudgeableError: when the input lacks something.
+        """
+        if name not in self:
+            raise NotYetError(name)
+        required, function = self[name]
+        absent = [member for member in required if member not in given]
+        if absent:
+            raise UnjudgeableError("its input lacks %s" % ", ".join(absent))
+        return function(given)
 
 
 def cases_of(document: Any) -> list[Any]:

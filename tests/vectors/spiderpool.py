@@ -5,24 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
-from compare import NotYetError, UnjudgeableError, differences
+from compare import Kinds, UnjudgeableError, differences
 
 from rdma_k8s.core import mlxconfig, netns, rdma_text, roce_qos
 
 WHAT = "Spiderpool SR-IOV RDMA"
-KINDS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-
-
-def kind(name: str, *required: str) -> Callable[[Any], Any]:
-    """Register a function under the name of its kind, with the members that its input must have."""
-
-    def register(function: Any) -> Any:
-        KINDS[name] = (required, function)
-        return function
-
-    return register
+KINDS = Kinds()
 
 
 # --- network namespace mode
@@ -33,23 +23,23 @@ def reading(found: netns.Reading) -> dict[str, Any]:
     return {"mode": found.mode} if not found.reason else {"mode": found.mode, "reason": found.reason}
 
 
-@kind("netns-sysfs", "text")
+@KINDS.add("netns-sysfs", "text")
 def netns_sysfs(given: dict[str, Any]) -> dict[str, Any]:
     return reading(netns.mode_of_parameter(given["text"]))
 
 
-@kind("netns-netlink", "attrs")
+@KINDS.add("netns-netlink", "attrs")
 def netns_netlink(given: dict[str, Any]) -> dict[str, Any]:
     return reading(netns.mode_of_attributes({int(key): value for key, value in given["attrs"].items()}))
 
 
-@kind("rdma-system-text", "text")
+@KINDS.add("rdma-system-text", "text")
 def rdma_system_text(given: dict[str, Any]) -> dict[str, Any]:
     found = netns.mode_of_system_text(given["text"])
     return {"mode": found.mode, "flags": found.flags}
 
 
-@kind("netns-plan", "want", "current", "other_netns", "modprobe", "cmdline")
+@KINDS.add("netns-plan", "want", "current", "other_netns", "modprobe", "cmdline")
 def netns_plan(given: dict[str, Any]) -> dict[str, Any]:
     sources = netns.Sources(sorted(given["modprobe"].items()), given["cmdline"])
     plan = netns.plan(given["want"], given["current"], sources, given["other_netns"])
@@ -73,19 +63,19 @@ def link(port: rdma_text.PortLine) -> dict[str, Any]:
     }
 
 
-@kind("rdma-link-text", "text")
+@KINDS.add("rdma-link-text", "text")
 def rdma_link_text(given: dict[str, Any]) -> dict[str, Any]:
     return {"links": [link(port) for port in rdma_text.links_of_text(given["text"])]}
 
 
-@kind("rdma-link-json", "text")
+@KINDS.add("rdma-link-json", "text")
 def rdma_link_json(given: dict[str, Any]) -> dict[str, Any]:
     """The JSON form carries only the keys that are given: no interface, no key."""
     found = [link(port) for port in rdma_text.links_of_json(given["text"])]
     return {"links": [{key: value for key, value in port.items() if value is not None} for port in found]}
 
 
-@kind("sysfs-port", "link_layer", "state", "phys_state", "want")
+@KINDS.add("sysfs-port", "link_layer", "state", "phys_state", "want")
 def sysfs_port(given: dict[str, Any]) -> dict[str, Any]:
     port = rdma_text.sysfs_port(given["link_layer"], given["state"], given["phys_state"])
     return {
@@ -100,7 +90,7 @@ def sysfs_port(given: dict[str, Any]) -> dict[str, Any]:
 # --- link type, lossless RoCE
 
 
-@kind("mlxconfig-query", "text", "want")
+@KINDS.add("mlxconfig-query", "text", "want")
 def mlxconfig_query(given: dict[str, Any]) -> dict[str, Any]:
     plan = mlxconfig.plan(mlxconfig.parse(given["text"]), given["want"])
     names = ("default", "current", "next", "differs")
@@ -119,7 +109,7 @@ def mlxconfig_query(given: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-@kind("roce-qos", "rdmaPriority", "cnpPriority")
+@KINDS.add("roce-qos", "rdmaPriority", "cnpPriority")
 def qos(given: dict[str, Any]) -> dict[str, Any]:
     made, problems = roce_qos.wish(
         given["rdmaPriority"], given["cnpPriority"], given.get("rdmaDscp"), given.get("cnpDscp")
@@ -162,11 +152,4 @@ def judge(document: Any, case: Any) -> list[str]:
         raise UnjudgeableError("has no expectation")
     if name not in document["kinds"]:
         raise UnjudgeableError("the kind %s is not one of the file" % name)
-    if name not in KINDS:
-        raise NotYetError(name)
-    required, function = KINDS[name]
-    given = case["input"]
-    absent = [member for member in required if member not in given]
-    if absent:
-        raise UnjudgeableError("its input lacks %s" % ", ".join(absent))
-    return differences(case["expect"], function(given))
+    return differences(case["expect"], KINDS.answer(name, case["input"]))

@@ -16,18 +16,9 @@ import yaml
 from ansible_collections.rdma.k8s.plugins.module_utils.report_files import read_result
 from ansible_collections.rdma.k8s.plugins.modules import workload_lint
 from ansible_collections.rdma.k8s.tests.support import change_run
-from ansible_collections.rdma.k8s.tests.support.lint_cases import base
+from ansible_collections.rdma.k8s.tests.support.lint_cases import POD, base
 
 RULE = "RDMA-WL-013"
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: %s, namespace: ml}
-spec:
-  terminationGracePeriodSeconds: %s
-  resourceClaims: [{name: rdma, resourceClaimTemplateName: t}]
-  containers: [{name: main, resources: {claims: [{name: rdma}]}}]
-"""
 OBJECT = yaml.safe_load(POD % ("bad", 0))
 
 

@@ -20,17 +20,9 @@ import yaml
 from ansible_collections.rdma.k8s.plugins.module_utils import manifest_files
 from ansible_collections.rdma.k8s.plugins.module_utils.cli import arguments
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.model import TARGETS
+from ansible_collections.rdma.k8s.tests.support.lint_cases import POD
 
 COLLECTION = Path(__file__).resolve().parents[5]
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: %s, namespace: ml}
-spec:
-  terminationGracePeriodSeconds: %s
-  resourceClaims: [{name: rdma, resourceClaimTemplateName: t}]
-  containers: [{name: main, resources: {claims: [{name: rdma}]}}]
-"""
 ONLY = ("--select", "RDMA-WL-013", "--select", "RDMA-TOOL-003")
 
 
