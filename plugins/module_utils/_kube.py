@@ -10,8 +10,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
-from . import _module
 from .cluster.client import REQUEST_TIMEOUT, Cluster, connect as _connect
+from .core import bounds
 
 OPTIONS: dict[str, Any] = {
     "kubeconfig": {"type": "path", "fallback": (env_fallback, ["K8S_AUTH_KUBECONFIG"])},
@@ -27,5 +27,5 @@ def connect(module: AnsibleModule) -> Cluster:
     :raises RdmaError: ``kube_config``, ``library_missing``, ``number_out_of_range``.
     """
     params = module.params
-    _module.require_seconds(params, "request_timeout")
+    bounds.require_seconds(params, "request_timeout")
     return _connect(params["kubeconfig"], params["context"], params["request_timeout"])

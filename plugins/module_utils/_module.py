@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Callable
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
@@ -42,40 +42,6 @@ def fail(module: AnsibleModule, error: RdmaError, **outcome: Any) -> None:
     if error.code == "library_missing":
         _fail_missing(module, [error.details["library"]], error.details["reason"])
     module.fail_json(msg=str(error), code=error.code, details=dict(error.details), **outcome)
-
-
-SECONDS = 600.0
-"""The longest time that an option can make a module wait."""
-
-
-def require_numbers(options: Mapping[str, Any], **bounds: tuple[float, float]) -> None:
-    """Options with numbers are finite and within their bounds, both included.
-
-    :param bounds: name of the option to the least and the largest value.
-    :raises RdmaError: ``number_out_of_range``.
-    """
-    for name, (least, most) in bounds.items():
-        if not least <= options[name] <= most:  # also when it is not a number
-            raise _out_of_range(name, options[name], "from %g to %g" % (least, most))
-
-
-def require_seconds(options: Mapping[str, Any], *names: str) -> None:
-    """Options with limits of time are more than 0 and at most ``SECONDS``.
-
-    :raises RdmaError: ``number_out_of_range``.
-    """
-    for name in names:
-        if not 0 < options[name] <= SECONDS:  # also when it is not a number
-            raise _out_of_range(name, options[name], "more than 0 and at most %g" % SECONDS)
-
-
-def _out_of_range(name: str, value: float, wanted: str) -> RdmaError:
-    return RdmaError(
-        "number_out_of_range",
-        "The option %s is %s, expected a number %s." % (name, value, wanted),
-        hint="Give a number in that range, or leave the option out.",
-        option=name,
-    )
 
 
 def findings(read: Iterable[ReadError], parsed: Iterable[RdmaError]) -> list[dict[str, Any]]:

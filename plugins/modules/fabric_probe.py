@@ -259,7 +259,8 @@ fabric:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _change, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _change
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
 from ansible_collections.rdma.k8s.plugins.module_utils.host.listeners import PORT
 from ansible_collections.rdma.k8s.plugins.module_utils.host.probe_run import OWNER, Place, Run
@@ -306,10 +307,10 @@ def main() -> None:
     limits = Limits(*[options[name] for name in names])
 
     def act(changes: Changes, options: dict) -> dict:
-        _module.require_seconds(options, "timeout", "rdma_timeout")
-        _module.require_numbers(options, **BOUNDS)
+        bounds.require_seconds(options, "timeout", "rdma_timeout")
+        bounds.require_numbers(options, **BOUNDS)
         for pair in options["pairs"]:
-            _module.require_numbers(pair, mtu=(0, 65535))
+            bounds.require_numbers(pair, mtu=(0, 65535))
         run = Run(changes, place, options["claimed"], options["allow_foreign_namespace"])
         if options["role"] == "listen":
             return run.listen(options["nics"], options["port"], options["listen_limit"])

@@ -145,6 +145,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import imds as parser
 from ansible_collections.rdma.k8s.plugins.module_utils.host import imds
 from ansible_collections.rdma.k8s.plugins.module_utils.host.files import Root
@@ -157,7 +158,7 @@ def main() -> None:
     )
 
     def act() -> dict:
-        _module.require_seconds(module.params, "timeout")
+        bounds.require_seconds(module.params, "timeout")
         root = Root()
         documents = imds.read(root, module.params["url"] or "", module.params["timeout"]).documents
         found, unusable = parser.read(documents.host, documents.instance, documents.vnics)

@@ -207,7 +207,8 @@ fabric:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _change, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _change
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.host.changes import Changes
 from ansible_collections.rdma.k8s.plugins.module_utils.host.child_run import OWNER, Run, Where, Wish
 
@@ -247,7 +248,7 @@ def main() -> None:
     )
 
     def act(changes: Changes, options: dict) -> dict:
-        _module.require_seconds(options, "gid_timeout", "imds_timeout")
+        bounds.require_seconds(options, "gid_timeout", "imds_timeout")
         run = Run(changes, wish)
         return run.present() if options["state"] == "present" else run.absent()
 

@@ -249,6 +249,7 @@ snapshot:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import DEFAULT_SUBSETS, SUBSETS
 from ansible_collections.rdma.k8s.plugins.module_utils.host.collect import collect, needs_netlink
 from ansible_collections.rdma.k8s.plugins.module_utils.version import VERSION
@@ -274,7 +275,7 @@ def main() -> None:
     options = module.params
 
     def act() -> dict:
-        _module.require_seconds(options, "imds_timeout")
+        bounds.require_seconds(options, "imds_timeout")
         snapshot = collect(
             options["name"] or "",
             options["host_root"],

@@ -160,7 +160,7 @@ actions:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _change, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _change
 from ansible_collections.rdma.k8s.plugins.module_utils.host import oca_run
 
 
@@ -170,12 +170,7 @@ def main() -> None:
         required_if=[("state", "present", ["rdma_network"])],
         supports_check_mode=True,
     )
-
-    def act(changes: _change.Changes, given: dict) -> dict:
-        _module.require_seconds(given, "imds_timeout")
-        return oca_run.act(changes, given)
-
-    _change.run(module, "oca_config", act)
+    _change.run(module, "oca_config", oca_run.act)
 
 
 if __name__ == "__main__":

@@ -257,6 +257,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module
 from ansible_collections.rdma.k8s.plugins.module_utils.cloud import oci_network
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import networks
 
 OPTIONS: dict[str, Any] = {
@@ -279,8 +280,8 @@ OPTIONS: dict[str, Any] = {
 
 
 def _asked(params: dict[str, Any]) -> networks.NetworkDocument:
-    _module.require_seconds(params, "timeout", "time_limit")
-    _module.require_numbers(params, attempts=(1, 10))
+    bounds.require_seconds(params, "timeout", "time_limit")
+    bounds.require_numbers(params, attempts=(1, 10))
     return oci_network.read(
         oci_network.Question(params["cluster_id"], tuple(params["compartments"]), params["peers"]),
         oci_network.Login(

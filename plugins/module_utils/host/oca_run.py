@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..core import bounds
 from ..core.oke import oca_file, oca_network, oca_restart
 from . import brief, imds, oca_config
 from .changes import Changes
@@ -35,6 +36,7 @@ def act(changes: Changes, given: Mapping[str, Any]) -> dict[str, Any]:
     :param given: values for :data:`ARGUMENTS`.
     :raises RdmaError: those of its parts.
     """
+    bounds.require_seconds(given, "imds_timeout")
     modified = oca_config.last_change(changes.root)
     network = None
     if given["state"] == "present":

@@ -66,6 +66,9 @@ def test_a_refusal_is_pending_and_the_others_still_answer(host: Path) -> None:
     assert found["pending"] == ["kernel_modules", "nic_sysctl"]
     refused = found["settings"]["kernel_modules"]
     assert (refused["changed"], refused["refused"]["code"]) == (False, "kernel_module_name_malformed")
+    endless = {"rdma_network": "10.224.0.0/12", "imds_timeout": "inf"}
+    refused = ask(host, {"oca_config": endless})["settings"]["oca_config"]
+    assert refused["refused"]["code"] == "number_out_of_range"
 
 
 @pytest.mark.parametrize(
