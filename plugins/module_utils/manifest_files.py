@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import BinaryIO, Optional
+from typing import Any, BinaryIO, Optional
 
 from .core.errors import RdmaError
 from .core.kube.documents import STDIN, Document, parse
@@ -68,6 +68,45 @@ def read(
             % ", ".join(["standard input" if p == STDIN else p for p in paths]),
             hint=_HINT,
         )
+    return found
+
+
+def objects(paths: Sequence[str]) -> list[dict[str, Any]]:
+    """The objects of manifests that are to be applied: every text must be readable, every document an object.
+
+    :raises RdmaError: ``manifests_missing``, ``manifest_unreadable``, ``manifest_malformed``, ``manifest_template``,
+        ``library_missing``.
+    """
+    found = read(paths)
+    if found.problems:
+        raise found.problems[0]
+    return [
+        require_object(document.content, "%s line %d" % (document.source, document.line))
+        for document in found.documents
+    ]
+
+
+def require_object(content: Any, where: str) -> dict[str, Any]:
+    """A document that names what it is, as every object of the API does.
+
+    :param where: what to call it in the message.
+    :raises RdmaError: ``manifest_malformed``
+    """
+    found = content if isinstance(content, dict) else {}
+    metadata = found.get("metadata")
+    values = [
+        found.get("apiVersion"),
+        found.get("kind"),
+        (metadata if isinstance(metadata, dict) else {}).get("name"),
+    ]
+    for key, value in zip(("apiVersion", "kind", "metadata.name"), values):
+        if not isinstance(value, str) or not value:
+            raise RdmaError(
+                "manifest_malformed",
+                "%s has %s %r, expected a text." % (where, key, value),
+                hint="Give apiVersion, kind and metadata.name.",
+                where=where,
+            )
     return found
 
 

@@ -86,6 +86,21 @@ def absent(
     return outcomes
 
 
+def placed(cluster: Cluster, documents: Iterable[dict[str, Any]], namespace: str) -> list[dict[str, Any]]:
+    """The documents, those of a kind that belongs to a namespace and that name none in the given one.
+
+    :raises RdmaError: ``kube_not_served``, or an error of the client.
+    """
+    found = []
+    for document in documents:
+        metadata = document["metadata"]
+        if not metadata.get("namespace") and cluster.resource_of(document).namespaced:
+            found.append({**document, "metadata": {**metadata, "namespace": namespace}})
+        else:
+            found.append(document)
+    return found
+
+
 def find(cluster: Cluster, document: dict[str, Any]) -> Optional[dict[str, Any]]:
     """The live object that a document names; ``None``: there is none."""
     try:
