@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from compare import Kinds, UnjudgeableError, as_json, differences
 
+from rdma_k8s.core.ack import device_plugin, fabric_ip, node_resource, verdict
 from rdma_k8s.core.kube import pod_templates, quantity
 from rdma_k8s.core.kube.documents import Document
 from rdma_k8s.core.lint import engine
@@ -26,6 +28,42 @@ def an_amount(given: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         return {"valid": False}
     return {"valid": True, "value": quantity.plain(found), "integral": found == found.to_integral_value()}
+
+
+@KINDS.add("daemonset", "daemonset")
+def a_daemonset(given: dict[str, Any]) -> dict[str, Any]:
+    """The rollout of the plugin; what is not given is not known."""
+    rollout = device_plugin.of_object(given["daemonset"])
+    reasons = device_plugin.judge(rollout, given.get("lingjun_nodes"), given.get("ready_pod_nodes"))
+    return _verdict(reasons)
+
+
+@KINDS.add("node-resource", "node")
+def a_node(given: dict[str, Any]) -> dict[str, Any]:
+    """The tokens of one node."""
+    options = {key: given[key] for key in ("resource", "rdma_mode", "expected") if given.get(key) is not None}
+    found = node_resource.judge_object(given["node"], **options)
+    return {**_verdict(found.reasons), "capacity": found.capacity, "allocatable": found.allocatable}
+
+
+@KINDS.add("mode-ipv6", "non_host_network")
+def a_mode(given: dict[str, Any]) -> dict[str, Any]:
+    """The mode of the plugin on this network."""
+    interfaces = given.get("interfaces")
+    found = fabric_ip.judge(
+        given["non_host_network"],
+        given.get("rdma_mode") or "shared",
+        given.get("computing_ip_version"),
+        None if interfaces is None else [fabric_ip.interface_of(entry) for entry in interfaces],
+        given.get("plugin_version"),
+    )
+    return {**_verdict(found.reasons), "ipv6_required": found.ipv6_required}
+
+
+def _verdict(reasons: Iterable[verdict.Reason]) -> dict[str, Any]:
+    """Status and codes, each of them once."""
+    found = list(reasons)
+    return {"status": verdict.worst(found), "reasons": sorted({reason.code for reason in found})}
 
 
 @KINDS.add("workload-lint", "manifest")

@@ -356,6 +356,8 @@ def daemonset(content: Mapping[str, Any]) -> shapes.DaemonSet:
         ready=_number(status.get("numberReady"), 0),
         updated=_number(status.get("updatedNumberScheduled"), 0),
         available=_number(status.get("numberAvailable"), 0),
+        scheduled=_number(status.get("currentNumberScheduled"), 0),
+        misscheduled=_number(status.get("numberMisscheduled"), 0),
         service_account=text(pod.get("serviceAccountName")),
         priority_class=text(pod.get("priorityClassName")),
         host_network=pod.get("hostNetwork") is True,

@@ -275,7 +275,7 @@ class DriverPod:
 class DaemonSet:
     """A DaemonSet of a driver. ``role`` is ``dranet``, ``provider``, ``dra``, ``device-plugin`` or ``network``.
 
-    The numbers are those of its status. ``pods`` are read for the roles but ``network``; ``None``: not read.
+    The numbers are those of its status; ``scheduled`` and ``misscheduled`` are ``None`` in older records. ``pods`` are read for the roles but ``network``; ``None``: not read.
     """
 
     namespace: str = codec.text()
@@ -290,6 +290,8 @@ class DaemonSet:
     ready: int = codec.integer(0)
     updated: int = codec.integer(0)
     available: int = codec.integer(0)
+    scheduled: Optional[int] = codec.integer(None)
+    misscheduled: Optional[int] = codec.integer(None)
     service_account: str = codec.text("")
     priority_class: str = codec.text("")
     host_network: bool = codec.boolean(False)

@@ -150,7 +150,8 @@ class Link:
 
     ``kind`` is the link kind of rtnetlink (empty for a physical NIC, ``ipvlan``, ``bond``, ...), ``parent`` the name of
     the lower device, ``arphrd`` the hardware type (1 Ethernet, 32 InfiniBand), ``state`` is ``up`` or ``down`` as set
-    by the administrator, ``operstate`` that of the kernel (empty: the same). Addresses carry their length.
+    by the administrator, ``operstate`` that of the kernel (empty: the same). Addresses carry their length;
+    ``unusable`` are those whose uniqueness is not yet, or not, given (tentative, dadfailed).
     """
 
     name: str = codec.text()
@@ -164,6 +165,7 @@ class Link:
     parent: str = codec.text("")
     pci: str = codec.text("")
     addresses: tuple[str, ...] = codec.texts()
+    unusable: tuple[str, ...] = codec.texts()
     arp: Optional[Arp] = codec.row(Arp)
 
 

@@ -16,6 +16,8 @@ from .records import LinkRecord, RouteRecord, RtnetlinkRecord, RuleRecord
 from .sysfs import pci_address
 
 _UP = 1
+_NOT_USABLE = 0x08 | 0x40
+"""Flags of an address whose uniqueness is not yet, or not, given: IFA_F_DADFAILED, IFA_F_TENTATIVE (A65)."""
 _LOOPBACK = 772
 _KEPT_KINDS = ("", "bond", "bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "team", "vlan", "vrf")
 _RDMA_NAME = re.compile(r"rdma\d+|rdma_vf_rail\d+", re.ASCII)
@@ -64,9 +66,13 @@ class Linker:
         self.names = {link.index: link.name for link in self.known}
         self.kinds = {link.index: link.kind for link in self.known}
         self.addresses: dict[int, list[str]] = {}
+        self.unusable: dict[int, list[str]] = {}
         for entry in answers.addresses:
             if _ADDRESS.fullmatch(entry.address) and not _is_loopback(entry.address):
-                self.addresses.setdefault(entry.link, []).append("%s/%d" % (entry.address, entry.length))
+                address = "%s/%d" % (entry.address, entry.length)
+                self.addresses.setdefault(entry.link, []).append(address)
+                if ":" in address and entry.flags & _NOT_USABLE:
+                    self.unusable.setdefault(entry.link, []).append(address)
             elif not _ADDRESS.fullmatch(entry.address):
                 root.fail("rtnetlink", "an address cannot be read: %r" % entry.address[:60])
 
@@ -106,6 +112,7 @@ class Linker:
             parent=self.names.get(_parent(link), ""),
             pci=pci,
             addresses=tuple(self.addresses.get(link.index, [])),
+            unusable=tuple(self.unusable.get(link.index, [])),
             arp=arp(self.root, link.name) if pci or _RDMA_NAME.fullmatch(link.name) else None,
         )
 

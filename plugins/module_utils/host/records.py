@@ -41,11 +41,13 @@ class LinkRecord:
 
 @dataclass(frozen=True)
 class AddressRecord:
-    """RTM_NEWADDR: the local address with its prefix length, ``link`` is the interface's index."""
+    """RTM_NEWADDR: the local address with its prefix length, ``link`` is the interface's index, ``flags`` are the first
+    eight of the kernel's."""
 
     link: int = codec.integer()
     address: str = codec.text()
     length: int = codec.integer()
+    flags: int = codec.integer(0)
 
 
 @dataclass(frozen=True)

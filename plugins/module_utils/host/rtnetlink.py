@@ -107,7 +107,7 @@ def _addresses(library: Any, socket: Any) -> tuple[AddressRecord, ...]:
         attributes = dict(message["attrs"])
         address = attributes.get("IFA_LOCAL") or attributes.get("IFA_ADDRESS")
         if address and message["family"] in (_INET, _INET6):
-            found.append(AddressRecord(message["index"], address, message["prefixlen"]))
+            found.append(AddressRecord(message["index"], address, message["prefixlen"], message["flags"]))
     return tuple(found)
 
 
