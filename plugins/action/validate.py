@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail, AnsibleError
@@ -18,6 +19,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils import judging, records, 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import fabric, finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.custom import compile_checks
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, selected
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import jsonfile, summary
 from ansible_collections.rdma.k8s.plugins.plugin_utils import reasons
@@ -26,6 +28,8 @@ ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str"},
     "variable": {"type": "str", "default": "rdma_k8s_node"},
     "snapshots": {"type": "path"},
+    "cluster": {"type": "dict"},
+    "cluster_file": {"type": "path"},
     "proof": {"type": "dict", "default": {}},
     "policy": {"type": "dict", "default": {}},
     "policy_file": {"type": "path"},
@@ -48,7 +52,8 @@ class ActionModule(ActionBase):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(
-            argument_spec=ARGUMENT_SPEC, mutually_exclusive=[("hosts", "snapshots"), ("proof", "snapshots")]
+            argument_spec=ARGUMENT_SPEC,
+            mutually_exclusive=[("hosts", "snapshots"), ("proof", "snapshots"), ("cluster", "cluster_file")],
         )
         try:
             policy = judging.policy_from(args["policy_file"], args["policy"])
@@ -60,8 +65,8 @@ class ActionModule(ActionBase):
                     child_range=policy.child_range,
                 )
                 return result
-            inputs = self._inputs(args, task_vars or {})
-            document = judging.judge_now(inputs, policy)
+            inputs, cluster = self._inputs(args, task_vars or {})
+            document = judging.judge_now(inputs, policy, cluster)
             code = finding.exit_code(document.findings, args["threshold"], args["strict"])
             result.update(
                 changed=False,
@@ -71,7 +76,7 @@ class ActionModule(ActionBase):
                 nodes=len(document.nodes),
             )
             if args["record"]:
-                result["recorded"] = records.save(args["record"], inputs)
+                result["recorded"] = records.save(args["record"], inputs, cluster)
             files = {}
             if args["proof"]:
                 result["fabric"] = fabric.summary({entry.name: _section(entry) for entry in inputs})
@@ -86,9 +91,20 @@ class ActionModule(ActionBase):
             self._display.display(summary.render(document, colour=ANSIBLE_COLOR))
         return result
 
-    def _inputs(self, args: dict[str, Any], task_vars: dict[str, Any]) -> list[NodeInput]:
+    def _inputs(
+        self, args: dict[str, Any], task_vars: dict[str, Any]
+    ) -> tuple[Sequence[NodeInput], Optional[ClusterSnapshot]]:
+        cluster = None
+        if args["cluster_file"]:
+            cluster = records.load_cluster(args["cluster_file"])
+        elif args["cluster"]:
+            cluster = records.cluster_from(judging.plain(args["cluster"]), "The option 'cluster'")
         if args["snapshots"]:
-            return records.load(args["snapshots"])
+            found = records.recording(args["snapshots"])
+            return found.nodes, cluster or found.cluster
+        return self._nodes(args, task_vars), cluster
+
+    def _nodes(self, args: dict[str, Any], task_vars: dict[str, Any]) -> list[NodeInput]:
         hosts = args["hosts"] if args["hosts"] is not None else task_vars.get("ansible_play_hosts_all", [])
         hostvars = task_vars["hostvars"]
         for host in hosts:

@@ -15,6 +15,7 @@ from . import deps
 from .core.checks.judge import NodeInput, judge
 from .core.checks.policy import Policy
 from .core.checks.tool import STAMP
+from .core.cluster_snapshot import ClusterSnapshot
 from .core.errors import RdmaError
 from .core.report.document import ResultDocument
 from .garbage import without_collection
@@ -74,16 +75,18 @@ def now() -> str:
     return datetime.now(timezone.utc).strftime(STAMP)
 
 
-def judge_now(inputs: Sequence[NodeInput], policy: Policy) -> ResultDocument:
-    """Judge the nodes at this moment.
+def judge_now(
+    inputs: Sequence[NodeInput], policy: Policy, cluster: Optional[ClusterSnapshot] = None
+) -> ResultDocument:
+    """Judge the nodes, and the cluster when there is one, at this moment.
 
     :raises RdmaError: ``no_nodes``, or what :func:`judge` raises.
     """
-    if not inputs:
+    if not inputs and cluster is None:
         raise RdmaError(
             "no_nodes",
             "There is no node to judge.",
             hint="Give an inventory with hosts, or a directory with recorded snapshots.",
         )
     with without_collection():
-        return judge(inputs, policy, now(), VERSION)
+        return judge(inputs, policy, now(), VERSION, cluster)

@@ -6,7 +6,7 @@
 
 A file ``NAME.json`` holds a NodeSnapshot, or ``{"schema_version": 1, "name": NAME, "unreachable": REASON}`` for a node
 that gave none, so that a recording shows the whole fleet. Beside the snapshot's own fields, ``inventory`` keeps what
-the inventory said of the node: ``child_range`` and ``network``.
+the inventory said of the node: ``child_range`` and ``network``. ``cluster.json`` can hold a ClusterSnapshot.
 """
 
 from __future__ import annotations
@@ -14,20 +14,40 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple, Optional
 
 from .core import json_text
 from .core.checks.judge import NodeInput
+from .core.cluster_snapshot import KIND as CLUSTER_KIND, ClusterSnapshot
 from .core.errors import RdmaError
 from .core.redact import redacted
 from .core.snapshot import SCHEMA_VERSION, NodeSnapshot
 from .report_files import write_files
 
 SUFFIX = ".json"
+CLUSTER_FILE = "cluster.json"
+"""The file with the cluster; one of that name that holds a snapshot of a node is one of a node."""
+
+
+class Recording(NamedTuple):
+    """What was recorded: the nodes, and the cluster when its API was read."""
+
+    nodes: list[NodeInput]
+    cluster: Optional[ClusterSnapshot] = None
 
 
 def load(path: str) -> list[NodeInput]:
-    """All recorded nodes of a directory, or the one of a file, by name.
+    """The nodes of :func:`recording`."""
+    return recording(path).nodes
+
+
+def load_file(path: str) -> NodeInput:
+    """One recorded node. Errors as for :func:`recording`."""
+    return node_input(_read(path), path)
+
+
+def recording(path: str) -> Recording:
+    """All recorded nodes of a directory by name, and its cluster; or the one of a file.
 
     :raises RdmaError: ``records_unreadable``, ``records_empty``, ``record_malformed`` or an error of the snapshot,
         always with the file's name.
@@ -46,21 +66,56 @@ def load(path: str) -> list[NodeInput]:
             hint="Record a fleet with 'ansible-playbook rdma.k8s.preflight -e record=DIR'.",
             path=path,
         )
-    return [load_file(file) for file in files]
+    nodes: list[NodeInput] = []
+    cluster: Optional[ClusterSnapshot] = None
+    for file in files:
+        document = _read(file)
+        if isinstance(document, dict) and document.get("kind") == CLUSTER_KIND:
+            if len(files) > 1 and os.path.basename(file) != CLUSTER_FILE:
+                raise RdmaError(
+                    "record_malformed",
+                    "%s is a snapshot of a cluster, among those of nodes." % file,
+                    hint="Name it %s: that is the cluster which is judged with the nodes." % CLUSTER_FILE,
+                    path=file,
+                )
+            cluster = cluster_from(document, file)
+        else:
+            nodes.append(node_input(document, file))
+    return Recording(nodes, cluster)
 
 
-def load_file(path: str) -> NodeInput:
-    """One recorded node. Errors as for :func:`load`."""
+def load_cluster(path: str) -> ClusterSnapshot:
+    """The snapshot of a cluster in a file. Errors as for :func:`recording`."""
+    return cluster_from(_read(path), path)
+
+
+def cluster_from(document: Any, source: str) -> ClusterSnapshot:
+    """The snapshot of a cluster from its document; ``source`` names it in error messages."""
+    try:
+        return ClusterSnapshot.from_dict(document)
+    except RdmaError as error:
+        raise _about(error, source) from error
+
+
+def _read(path: str) -> Any:
     try:
         with open(path, encoding="utf-8") as stream:
             text = stream.read()
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from error
     try:
-        document = json_text.loads(text)
+        return json_text.loads(text)
     except ValueError as error:
         raise RdmaError("record_malformed", "%s is not JSON: %s." % (path, error), path=path) from error
-    return node_input(document, path)
+
+
+def _about(error: RdmaError, source: str) -> RdmaError:
+    return RdmaError(
+        error.code,
+        "%s: %s" % (source, error.message),
+        hint=error.hint,
+        **{**error.details, "path": source},
+    )
 
 
 def node_input(document: Any, source: str) -> NodeInput:
@@ -77,12 +132,7 @@ def node_input(document: Any, source: str) -> NodeInput:
     try:
         snapshot = NodeSnapshot.from_dict(document)
     except RdmaError as error:
-        raise RdmaError(
-            error.code,
-            "%s: %s" % (source, error.message),
-            hint=error.hint,
-            **{**error.details, "path": source},
-        ) from error
+        raise _about(error, source) from error
     if not snapshot.name:
         raise RdmaError("record_malformed", "%s: 'name' must not be empty." % source, path=source)
     inventory = document.get("inventory", {})
@@ -93,13 +143,22 @@ def node_input(document: Any, source: str) -> NodeInput:
     )
 
 
-def save(directory: str, nodes: Iterable[NodeInput]) -> list[str]:
+def save(directory: str, nodes: Iterable[NodeInput], cluster: Optional[ClusterSnapshot] = None) -> list[str]:
     """Record nodes, shortened for sharing (see ``core/redact.py``), one file each, written in one step, mode 0600.
+    The cluster has a file of its own.
 
     :returns: the paths of the files.
     :raises RdmaError: ``record_name`` when the name of a node cannot be a file name, ``report_not_written``.
     """
     files = {file_name(node.name): [json.dumps(document(node), indent=1) + "\n"] for node in nodes}
+    if cluster is not None:
+        if CLUSTER_FILE in files:
+            raise RdmaError(
+                "record_name",
+                "The node name %r is that of the file of the cluster." % CLUSTER_FILE[: -len(SUFFIX)],
+                hint="Record the nodes without the cluster, or give the host another name in the inventory.",
+            )
+        files[CLUSTER_FILE] = [json.dumps(cluster_document(cluster), separators=(",", ":")) + "\n"]
     return [written.path for written in write_files(directory, files, mode=0o600)]
 
 
@@ -123,6 +182,12 @@ def document(node: NodeInput) -> dict[str, Any]:
     if any(inventory.values()):
         recorded["inventory"] = redacted({key: text for key, text in inventory.items() if text})
     return recorded
+
+
+def cluster_document(cluster: ClusterSnapshot) -> dict[str, Any]:
+    """The JSON data that records a cluster, shortened for sharing."""
+    found: dict[str, Any] = redacted(cluster.to_dict(compact=True))
+    return found
 
 
 def _unreadable(path: str, error: Exception) -> RdmaError:

@@ -35,6 +35,16 @@ options:
       - Directory of recorded snapshots (one file per node), or one such file.
       - Mutually exclusive with O(hosts).
     type: path
+  cluster:
+    description:
+      - What the API of the cluster told, the value RV(rdma.k8s.cluster_info#module:snapshot). The checks that judge a
+        cluster run then, and the cluster has a row of its own in the reports.
+      - Without it they do not run, unless a directory of O(snapshots) holds a C(cluster.json).
+      - Mutually exclusive with O(cluster_file).
+    type: dict
+  cluster_file:
+    description: The same in a file, as P(rdma.k8s.cluster_info#module) writes it.
+    type: path
   proof:
     description:
       - Judge a fabric proof. Step of the proof (V(children), V(probes), V(cleanup)) to the name of the variable in
@@ -82,6 +92,7 @@ attributes:
     details: O(dest) and O(record) are written in C(check_mode) too, since they are the result.
 seealso:
   - module: rdma.k8s.node_info
+  - module: rdma.k8s.cluster_info
 """
 
 EXAMPLES = r"""
@@ -104,6 +115,18 @@ EXAMPLES = r"""
   rdma.k8s.validate:
     snapshots: examples/fleet
     policy_file: examples/policy.yml
+
+- name: Read the cluster
+  rdma.k8s.cluster_info:
+    context: training
+  delegate_to: localhost
+  run_once: true
+  register: rdma_k8s_cluster
+
+- name: Judge the nodes and the cluster that they are in
+  rdma.k8s.validate:
+    cluster: "{{ rdma_k8s_cluster.snapshot }}"
+  run_once: true
 """
 
 RETURN = r"""

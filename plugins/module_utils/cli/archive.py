@@ -7,8 +7,8 @@
 Private to rdma.k8s: it may change with any release.
 
 A bundle is a gzipped tar with ``manifest.json``, ``snapshots/NAME.json`` for each node, and where they are known
-``policy.json`` and ``result.json``, all below one directory. Reading never writes a file: members are taken from the
-stream one by one, only plain files with these names, up to fixed sizes.
+``cluster.json``, ``policy.json`` and ``result.json``, all below one directory. Reading never writes a file: members are
+taken from the stream one by one, only plain files with these names, up to fixed sizes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .. import records
 from ..core import codec, json_text
 from ..core.checks.judge import NodeInput
 from ..core.checks.policy import Policy
+from ..core.cluster_snapshot import ClusterSnapshot
 from ..core.errors import RdmaError
 from ..core.redact import redacted
 from ..core.report.document import ResultDocument
@@ -40,7 +41,7 @@ MAX_TOTAL = 1 << 30
 MAX_MEMBERS = 100_000
 
 _MAGIC = b"\x1f\x8b"
-_NAME = re.compile(TOP + r"/(?:(manifest|policy|result)|snapshots/[^/\0]+)\.json")
+_NAME = re.compile(TOP + r"/(?:(manifest|policy|result|cluster)|snapshots/[^/\0]+)\.json")
 _HINT = "Give the archive as 'rdma-k8s bundle' wrote it."
 
 
@@ -52,13 +53,18 @@ class Bundle:
     policy: Any = None
     result: Optional[ResultDocument] = None
     judged_at: str = ""
+    cluster: Optional[ClusterSnapshot] = None
 
 
 # Writing
 
 
 def pack(
-    nodes: Sequence[NodeInput], policy: Policy, result: Optional[ResultDocument] = None, judged_at: str = ""
+    nodes: Sequence[NodeInput],
+    policy: Policy,
+    result: Optional[ResultDocument] = None,
+    judged_at: str = "",
+    cluster: Optional[ClusterSnapshot] = None,
 ) -> bytes:
     """The bytes of a bundle; the same content gives the same bytes.
 
@@ -67,7 +73,7 @@ def pack(
     packed = io.BytesIO()
     zipped = gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0)
     with zipped, tarfile.open(mode="w", fileobj=zipped, format=tarfile.PAX_FORMAT) as tar:
-        for name, document in _members(nodes, policy, result, judged_at):
+        for name, document in _members(nodes, policy, result, judged_at, cluster):
             text = json.dumps(document, sort_keys=True, separators=(",", ":")) + "\n"
             content = text.encode("ascii")
             member = tarfile.TarInfo("%s/%s.json" % (TOP, name))
@@ -77,7 +83,11 @@ def pack(
 
 
 def _members(
-    nodes: Sequence[NodeInput], policy: Policy, result: Optional[ResultDocument], judged_at: str
+    nodes: Sequence[NodeInput],
+    policy: Policy,
+    result: Optional[ResultDocument],
+    judged_at: str,
+    cluster: Optional[ClusterSnapshot],
 ) -> Iterator[tuple[str, Any]]:
     yield (
         "manifest",
@@ -95,6 +105,8 @@ def _members(
     yield "policy", redacted(codec.encode(policy))
     if result is not None:
         yield "result", redacted(result.to_dict())
+    if cluster is not None:
+        yield "cluster", records.cluster_document(cluster)
     for node in sorted(nodes, key=lambda node: node.name):
         yield "snapshots/" + records.file_name(node.name)[: -len(records.SUFFIX)], records.document(node)
 
@@ -137,9 +149,12 @@ def unpack(path: str, content: bytes) -> Bundle:
     result = documents.pop(TOP + "/result.json", None)
     if result is not None:
         bundle.result = _named(path, lambda: ResultDocument.from_dict(result))
+    cluster = documents.pop(TOP + "/cluster.json", None)
+    if cluster is not None:
+        bundle.cluster = records.cluster_from(cluster, "%s:cluster.json" % path)
     for name in sorted(documents):
         bundle.nodes.append(records.node_input(documents[name], "%s:%s" % (path, name[len(TOP) + 1 :])))
-    if not bundle.nodes:
+    if not bundle.nodes and bundle.cluster is None:
         raise RdmaError("records_empty", "%s holds no recorded snapshot." % path, hint=_HINT, path=path)
     return bundle
 

@@ -35,9 +35,12 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise RdmaError(
             "usage", "--output %r names no file." % arguments.output, hint="Say --output FILE.tar.gz."
         )
-    content = archive.pack(nodes, policy, result, judged_at)
+    content = archive.pack(nodes, policy, result, judged_at, source.cluster)
     write_files(directory or ".", {name: [content]}, mode=0o600)
-    parts = ["%d snapshots" % len(nodes), "the policy"] + (["the result"] if result is not None else [])
+    parts = ["%d snapshots" % len(nodes), "the policy"] + (
+        ["the cluster"] if source.cluster is not None else []
+    )
+    parts += ["the result"] if result is not None else []
     terminal.paragraph(
         "Wrote %s (%d kB): %s. OCIDs are shortened and secrets removed; names and addresses are in it."
         % (arguments.output, -(-len(content) // 1000), ", ".join(parts)),

@@ -25,7 +25,7 @@ MANIFEST = "manifest"
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0."""
     pattern = arguments.pattern or "*"
-    catalogue = [(check.info, check.scope) for check in selected(Policy(), proven=True)]
+    catalogue = [(check.info, check.scope) for check in selected(Policy(), proven=True, clustered=True)]
     catalogue += [(entry.info, MANIFEST) for _id, entry in rules().items()]
     chosen = [entry for entry in catalogue if fnmatchcase(entry[0].id, pattern)]
     if not chosen:

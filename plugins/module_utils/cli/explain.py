@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Optional
 
@@ -82,7 +82,7 @@ def _view(arguments: Namespace, terminal: Terminal) -> int:
 
 def _find(name: str, policy: Policy) -> tuple[Optional[Check], Optional[CustomCheck]]:
     """The check of the catalogue, or the own check of the policy, with this id."""
-    catalogue = {check.info.id: check for check in selected(Policy(), proven=True)}
+    catalogue = {check.info.id: check for check in selected(Policy(), proven=True, clustered=True)}
     wanted = _wanted(name)
     if wanted in rules():
         raise RdmaError(
@@ -130,9 +130,12 @@ def _about(terminal: Terminal, check: Optional[Check], custom: Optional[CustomCh
     if check is not None:
         info = check.info
         reads = list(check.evidence) or ["what the run knows about itself"]
-        scope = {"node": "one node by itself", "fleet": "all nodes together", "run": "the run itself"}[
-            check.scope
-        ]
+        scope = {
+            "node": "one node by itself",
+            "fleet": "all nodes together",
+            "cluster": "the cluster as its API tells it",
+            "run": "the run itself",
+        }[check.scope]
     elif custom is not None:
         info = model.CheckInfo(custom.id, custom.title, custom.severity, custom.id.split("-")[0], custom.hint)
         reads, scope = ["the view of the node (explain --view)"], "one node by itself"
@@ -166,13 +169,13 @@ def _verdict(
     if name is None:
         _spread(terminal, findings)
         return
-    chosen = [finding for finding in findings if finding.node in (name, model.FLEET)]
+    chosen = [finding for finding in findings if finding.node in (name, *document.no_nodes)]
     nodes = [node for node in fleet.nodes if node.name == name]
     for node in nodes:
         if check is not None and not worked.steps(terminal, fleet, node, check):
             reading.print_read(terminal, node, check)
     for finding in chosen:
-        _print_verdict(terminal, finding, nodes[0] if nodes else None)
+        _print_verdict(terminal, finding, nodes[0] if nodes else None, document.no_nodes)
 
 
 def _spread(terminal: Terminal, findings: Sequence[model.Finding]) -> None:
@@ -185,8 +188,10 @@ def _spread(terminal: Terminal, findings: Sequence[model.Finding]) -> None:
     terminal.lines("", "  With --node NAME this shows how the verdict on that node came about.")
 
 
-def _print_verdict(terminal: Terminal, finding: model.Finding, node: Optional[Node]) -> None:
-    where = "the whole fleet" if finding.node == model.FLEET else finding.node
+def _print_verdict(
+    terminal: Terminal, finding: model.Finding, node: Optional[Node], others: Mapping[str, str]
+) -> None:
+    where = "the " + others[finding.node].removeprefix("the ") if finding.node in others else finding.node
     terminal.heading("Verdict on %s: %s" % (where, finding.status))
     terminal.pairs(
         [("found", finding.message), ("expected", finding.expected), ("observed", finding.observed)]

@@ -20,6 +20,7 @@ from ..core import json_text
 from ..core.checks.judge import NodeInput, judge
 from ..core.checks.policy import Policy
 from ..core.checks.tool import seconds_between
+from ..core.cluster_snapshot import KIND as CLUSTER_KIND, ClusterSnapshot
 from ..core.errors import RdmaError
 from ..core.report.document import KIND, ResultDocument
 from ..version import VERSION
@@ -34,7 +35,7 @@ SNAPSHOTS_VARIABLE = "RDMA_K8S_SNAPSHOTS"
 class Source:
     """What a path holds: nodes to judge, a result document, or both (a bundle with its result).
 
-    ``policy`` and ``judged_at`` are those of a bundle.
+    ``cluster`` is that of the nodes, when it was recorded. ``policy`` and ``judged_at`` are those of a bundle.
     """
 
     path: str
@@ -42,10 +43,11 @@ class Source:
     result: Optional[ResultDocument] = None
     policy: Any = None
     judged_at: str = ""
+    cluster: Optional[ClusterSnapshot] = None
 
 
 def read(path: str) -> Source:
-    """Read a directory of snapshots, a snapshot, a bundle or a result document, whichever is there.
+    """Read a directory of snapshots, a snapshot of a node or a cluster, a bundle or a result document.
 
     A directory whose only JSON file is ``result.json`` is one with reports, and its result document is read.
 
@@ -55,11 +57,12 @@ def read(path: str) -> Source:
         report = os.path.join(path, "result.json")
         if os.path.isfile(report) and len([name for name in _names(path) if name.endswith(".json")]) == 1:
             return read(report)
-        return Source(path, nodes=records.load(path))
+        found = records.recording(path)
+        return Source(path, nodes=found.nodes, cluster=found.cluster)
     content = _content(path)
     if archive.is_archive(content):
         bundle = archive.unpack(path, content)
-        return Source(path, bundle.nodes, bundle.result, bundle.policy, bundle.judged_at)
+        return Source(path, bundle.nodes, bundle.result, bundle.policy, bundle.judged_at, bundle.cluster)
     try:
         document = json_text.loads(content.decode("utf-8"))
     except ValueError as error:
@@ -70,6 +73,8 @@ def read(path: str) -> Source:
             hint="Give a directory of recorded snapshots, one snapshot, a bundle or a result.json.",
             path=path,
         ) from error
+    if isinstance(document, dict) and document.get("kind") == CLUSTER_KIND:
+        return Source(path, nodes=[], cluster=records.cluster_from(document, path))
     if isinstance(document, dict) and "kind" in document:
         return Source(path, result=_result(document, path))
     return Source(path, nodes=[records.node_input(document, path)])
@@ -206,8 +211,8 @@ def judged(source: Source, policy: Policy) -> ResultDocument:
     """
     nodes = source.nodes or []
     if source.judged_at and nodes:
-        return judge(nodes, policy, source.judged_at, VERSION)
-    return judging.judge_now(nodes, policy)
+        return judge(nodes, policy, source.judged_at, VERSION, source.cluster)
+    return judging.judge_now(nodes, policy, source.cluster)
 
 
 def is_time(text: str) -> bool:

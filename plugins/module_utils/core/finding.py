@@ -22,6 +22,8 @@ EXIT_GOOD, EXIT_INTERNAL, EXIT_USAGE, EXIT_UNKNOWN, EXIT_FAIL = 0, 1, 2, 3, 4
 
 FLEET = "(fleet)"
 """The node name of a finding that belongs to no single node."""
+CLUSTER = "(cluster)"
+"""The node name of a finding about the cluster, when the cluster has no name of its own."""
 
 
 @dataclass(frozen=True)

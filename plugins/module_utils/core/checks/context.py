@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Optional
 
 from .. import nics as joined
+from ..cluster_snapshot import ClusterNode, ClusterSnapshot
 from ..errors import RdmaError
 from ..net import Prefix
 from ..oke import addressing, child_range
@@ -119,11 +120,53 @@ class Node(NodeView):
 
 
 class Fleet:
-    """All reachable nodes of a run."""
+    """All reachable nodes of a run, and the cluster that they are in, when its API was read.
 
-    def __init__(self, nodes: Iterable[Node], policy: Policy) -> None:
+    :param judged_at: when the judgement is made, UTC, ``YYYY-MM-DDThh:mm:ssZ``.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        policy: Policy,
+        cluster: Optional[ClusterSnapshot] = None,
+        judged_at: str = "",
+    ) -> None:
         self.nodes = tuple(nodes)
         self.policy = policy
+        self.cluster = cluster
+        self.judged_at = judged_at
+
+    def of(self, nodes: Iterable[Node]) -> Fleet:
+        """The same run with some of the nodes."""
+        return Fleet(nodes, self.policy, self.cluster, self.judged_at)
+
+    @cached_property
+    def cluster_nodes(self) -> dict[str, Optional[ClusterNode]]:
+        """The node of the cluster that each node is, by the name of the latter; ``None``: none, or not one alone.
+
+        The name in the inventory need not be that in the cluster: a node is found by its name, then by the address of
+        its primary VNIC, then by what it calls itself.
+        """
+        found = self.cluster.nodes if self.cluster is not None else None
+        by_name = {node.name: node for node in found or ()}
+        by_address: dict[str, list[ClusterNode]] = {}
+        for entry in found or ():
+            for address in entry.addresses:
+                by_address.setdefault(address.partition(" ")[2], []).append(entry)
+        return {node.name: by_name.get(node.name) or _only(by_address, node) for node in self.nodes}
+
+    def why_no_cluster_node(self, node: Node) -> str:
+        """Why :attr:`cluster_nodes` has none for a node."""
+        if self.cluster is None:
+            return "No cluster is in this run."
+        if self.cluster.nodes is None:
+            return cluster_reason(self.cluster, "nodes", "nodes")
+        return "No node of the cluster has the name %s, the address %s or the host name %s." % (
+            node.name,
+            node.vnic.address if node.vnic is not None else "(not known)",
+            node.snapshot.host.hostname or "(not known)",
+        )
 
     @cached_property
     def networks(self) -> dict[str, list[Node]]:
@@ -151,6 +194,25 @@ class Fleet:
         if node.network_name or len(islands) < 2:
             return node.pool
         return "%s %s" % (node.pool, node.island or most_common(islands))
+
+
+def _only(by_address: dict[str, list[ClusterNode]], node: Node) -> Optional[ClusterNode]:
+    """The one node of the cluster with the address or the host name of a node."""
+    for key in (str(node.vnic.address) if node.vnic is not None else "", node.snapshot.host.hostname):
+        held = by_address.get(key, []) if key else []
+        if len(held) == 1:
+            return held[0]
+    return None
+
+
+def cluster_reason(cluster: ClusterSnapshot, subset: str, *sources: str) -> str:
+    """Why a part of a cluster is not known: the read error, or that it was not asked for."""
+    error = cluster.error_of(*sources)
+    if error:
+        return "Not readable: %s." % error.rstrip(".")
+    if subset not in cluster.subsets:
+        return "The subset '%s' of the cluster was not read." % subset
+    return "The cluster does not tell (%s)." % ", ".join(sources)
 
 
 def most_common(counts: Counter[str]) -> str:

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Callable, Optional
 
 from .. import finding as model
+from ..cluster_snapshot import ClusterSnapshot
 from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
@@ -64,8 +65,14 @@ class NodeInput:
     network: str = ""
 
 
-def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version: str = "") -> ResultDocument:
-    """All selected checks over all nodes.
+def judge(
+    inputs: Sequence[NodeInput],
+    policy: Policy,
+    created_at: str,
+    version: str = "",
+    cluster: Optional[ClusterSnapshot] = None,
+) -> ResultDocument:
+    """All selected checks over all nodes, and over the cluster, when there is one.
 
     :param created_at: time of the judgement, UTC, ``YYYY-MM-DDThh:mm:ssZ``.
     :param version: version of the collection, for the record.
@@ -73,14 +80,14 @@ def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version:
     """
     _refuse_duplicates(inputs)
     proven = any(entry.snapshot is not None and entry.snapshot.fabric is not None for entry in inputs)
-    checks = selected(policy, proven)
+    checks = selected(policy, proven, cluster is not None)
     custom = compile_checks(policy.checks)
     nodes = [
         Node(entry.snapshot, policy, entry.child_range, entry.network, created_at)
         for entry in inputs
         if entry.snapshot is not None
     ]
-    fleet = Fleet(nodes, policy)
+    fleet = Fleet(nodes, policy, cluster, created_at)
     unreachable = {entry.name: entry.reason for entry in inputs if entry.snapshot is None}
     findings = _findings(checks, custom, fleet, unreachable, created_at[:10])
     findings = _waive(findings, policy, created_at[:10])
@@ -94,14 +101,23 @@ def judge(inputs: Sequence[NodeInput], policy: Policy, created_at: str, version:
         nodes=tuple([_row(entry, fleet_node, fleet) for entry, fleet_node in _paired(inputs, nodes)]),
         findings=tuple(findings),
         settings=_settings(policy),
+        cluster=cluster_row(fleet, unreachable) if any(check.scope == "cluster" for check in checks) else "",
     )
 
 
-def selected(policy: Policy, proven: bool = False) -> list[Check]:
+def cluster_row(fleet: Fleet, unreachable: Iterable[str]) -> str:
+    """The name of the row of the cluster: its own, told apart from a node of the same name."""
+    name = fleet.cluster.name if fleet.cluster is not None and fleet.cluster.name else model.CLUSTER
+    taken = {model.FLEET, *unreachable, *[node.name for node in fleet.nodes]}
+    return "%s %s" % (name, model.CLUSTER) if name in taken else name
+
+
+def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> list[Check]:
     """The checks of the catalogue that the policy selects (``only`` and ``skip`` are patterns), in order of their ids.
 
     :param proven: whether there are records of a proof. Without them the checks that judge such records take part only
         when ``only`` names their area.
+    :param clustered: whether a cluster was read. Without it the same holds for the checks that judge it.
     :raises RdmaError: ``no_check_selected`` when a pattern matches nothing, or nothing is left.
     """
     for pattern in policy.only + policy.skip:
@@ -115,13 +131,17 @@ def selected(policy: Policy, proven: bool = False) -> list[Check]:
     chosen = [
         CATALOGUE[check]
         for check in sorted(CATALOGUE)
-        if (proven or not CATALOGUE[check].proof or _names_area(policy, check))
+        if (_has_its_records(CATALOGUE[check], proven, clustered) or _names_area(policy, check))
         and (not policy.only or any(fnmatchcase(check, pattern) for pattern in policy.only))
         and not any(fnmatchcase(check, pattern) for pattern in policy.skip)
     ]
     if not chosen:
         raise RdmaError("no_check_selected", "The settings 'only' and 'skip' leave no check.")
     return chosen
+
+
+def _has_its_records(check: Check, proven: bool, clustered: bool) -> bool:
+    return (proven or not check.proof) and (clustered or not check.cluster)
 
 
 def _names_area(policy: Policy, check: str) -> bool:
@@ -157,15 +177,23 @@ def _findings(
     today: str,
 ) -> list[model.Finding]:
     findings: list[model.Finding] = []
+    row = cluster_row(fleet, unreachable)
     for check in checks:
         if check.scope == "run":
+            continue
+        if check.scope == "cluster":
+            findings.append(
+                _finding(check.info, row, _not_for(check, fleet) or check.run(fleet), check.evidence)
+            )
             continue
         for name, outcome in _outcomes(check, fleet).items():
             findings.append(_finding(check.info, name, outcome, check.evidence))
     for compiled in custom:
         for node in fleet.nodes:
             findings.append(_finding(compiled.info, node.name, compiled.run(node), ("snapshot",)))
-    infos = [check.info for check in checks if check.scope != "run"] + [compiled.info for compiled in custom]
+    infos = [check.info for check in checks if check.scope in ("node", "fleet")] + [
+        compiled.info for compiled in custom
+    ]
     for name, reason in unreachable.items():
         lost = unknown(reason or "The node gave no snapshot.")
         findings += [_finding(info, name, lost, ()) for info in infos]
@@ -176,12 +204,24 @@ def _findings(
     return findings
 
 
+def _not_for(check: Check, fleet: Fleet) -> Optional[Outcome]:
+    """Why a check is for another target, or has no cluster to judge."""
+    if check.targets and fleet.policy.target not in check.targets:
+        return skipped("The target is %s; this is for %s." % (fleet.policy.target, ", ".join(check.targets)))
+    if check.cluster and fleet.cluster is None:
+        return skipped("No cluster is in this run.")
+    return None
+
+
 def _outcomes(check: Check, fleet: Fleet) -> dict[str, Outcome]:
+    idle = _not_for(check, fleet)
+    if idle is not None:
+        return {node.name: idle for node in fleet.nodes}
     missing = {node.name: _what_is_missing(check, node) for node in fleet.nodes}
     if check.scope == "node":
         run: Callable[[Node], Outcome] = check.run
         return {node.name: missing[node.name] or run(node) for node in fleet.nodes}
-    told = Fleet([node for node in fleet.nodes if missing[node.name] is None], fleet.policy)
+    told = fleet.of([node for node in fleet.nodes if missing[node.name] is None])
     outcomes = check.run(told if len(told.nodes) < len(fleet.nodes) else fleet)
     return {node.name: missing[node.name] or outcomes[node.name] for node in fleet.nodes}
 

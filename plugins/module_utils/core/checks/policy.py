@@ -19,7 +19,7 @@ from ..oke import networks, shapes
 from ..oke.networks import NetworkDocument
 from ..roce_qos import Wish, wish
 
-TARGETS = ("oke_dranet",)
+TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
 NETNS_MODES = ("shared", "exclusive")
 NETWORK_KINDS = ("vcn_cidrs", "pod_cidrs", "service_cidrs", "peer_cidrs")
 

@@ -5,7 +5,8 @@
 """The registry of checks. Private to rdma.k8s: it may change with any release.
 
 A node check is a function of one :class:`~.context.Node`; a fleet check is a function of one :class:`~.context.Fleet`
-that answers for each node by name, since only the fleet shows what is odd about one of them.
+that answers for each node by name, since only the fleet shows what is odd about one of them; a cluster check is one of
+the fleet that answers once, for the cluster.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Check:
     """A registered check.
 
     ``needs`` names fields of the snapshot without which the check cannot tell anything (it is ``unknown`` then);
-    ``evidence`` is where its values are read. ``proof``: it judges records that only a proof brings.
+    ``evidence`` is where its values are read. ``proof``: it judges records that only a proof brings. ``cluster``: it
+    judges what the API of a cluster told. ``targets``: those that it is for; none: all.
     """
 
     info: CheckInfo
@@ -44,6 +46,8 @@ class Check:
     needs: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     proof: bool = False
+    cluster: bool = False
+    targets: tuple[str, ...] = ()
 
 
 CATALOGUE: dict[str, Check] = {}
@@ -72,6 +76,11 @@ def node_check(check: str, title: str, severity: str, hint: str, **more: Any) ->
 def fleet_check(check: str, title: str, severity: str, hint: str, **more: Any) -> Callable[[Any], Any]:
     """Register a function of all nodes: ``Fleet -> {node name: Outcome}``; it answers for every node of the fleet."""
     return _register(check, title, severity, hint, "fleet", **more)
+
+
+def cluster_check(check: str, title: str, severity: str, hint: str, **more: Any) -> Callable[[Any], Any]:
+    """Register a function of the cluster: ``Fleet -> Outcome``; ``fleet.cluster`` is there and never ``None``."""
+    return _register(check, title, severity, hint, "cluster", cluster=True, **more)
 
 
 def run_check(check: str, title: str, severity: str, hint: str, **more: Any) -> Callable[[Any], Any]:

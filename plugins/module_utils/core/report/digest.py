@@ -107,7 +107,8 @@ def neutral(message: str, node: str) -> str:
 class Digest:
     """The counted document. All lists have the most urgent entry first.
 
-    ``nodes`` begins with the fleet's own line. ``groups`` is what to act on, and what is waived. ``silent`` holds the
+    ``nodes`` begins with the fleet's own line and that of the cluster, which ``no_nodes`` names with the words for
+    them. ``groups`` is what to act on, and what is waived. ``silent`` holds the
     nodes that told nothing, by reason: not reachable, or without any result. What is unknown of them for that reason
     stands in ``counts`` and in the matrix, and not once more for each check in ``groups``.
     """
@@ -118,10 +119,15 @@ class Digest:
     groups: list[Group]
     silent: dict[str, list[str]]
     counts: dict[str, int]
+    no_nodes: dict[str, str] = field(default_factory=dict)
 
     def hosts(self) -> list[NodeDigest]:
-        """The nodes without the fleet's own line."""
-        return [node for node in self.nodes if node.name != model.FLEET]
+        """The nodes without the lines of the fleet and of the cluster."""
+        return [node for node in self.nodes if node.name not in self.no_nodes]
+
+    def words_for(self, nodes: list[str]) -> str:
+        """``whole fleet`` or ``the cluster`` when that is all a group names; empty for nodes."""
+        return self.no_nodes.get(nodes[0], "") if len(nodes) == 1 else ""
 
     def hosts_by_verdict(self) -> dict[str, list[str]]:
         """Names of nodes per verdict, verdicts with none left out."""
@@ -171,10 +177,11 @@ def digest(document: ResultDocument) -> Digest:
     return Digest(
         list(dict.fromkeys([info.area for info in checks.values()])),
         checks,
-        sorted(nodes.values(), key=_node_order),
+        sorted(nodes.values(), key=lambda node: (node.name not in document.no_nodes, *_node_order(node))),
         groups,
         _silent(nodes.values()),
         counts,
+        document.no_nodes,
     )
 
 

@@ -49,7 +49,10 @@ class NodeRow:
 
 @dataclass(frozen=True)
 class ResultDocument:
-    """All results of one judgement. ``created_at`` is UTC, ``YYYY-MM-DDThh:mm:ssZ``."""
+    """All results of one judgement. ``created_at`` is UTC, ``YYYY-MM-DDThh:mm:ssZ``.
+
+    ``cluster`` is the name under which the findings about the cluster stand; empty: no cluster was judged.
+    """
 
     created_at: str = codec.text()
     collection_version: str = codec.text("")
@@ -60,6 +63,7 @@ class ResultDocument:
     nodes: tuple[NodeRow, ...] = codec.items(NodeRow)
     findings: tuple[model.Finding, ...] = codec.items(model.Finding)
     settings: dict[str, str] = codec.text_map()
+    cluster: str = codec.text("")
     kind: str = codec.text(KIND)
     schema_version: int = codec.integer(SCHEMA_VERSION)
 
@@ -99,6 +103,14 @@ class ResultDocument:
             if info.id == check:
                 return info
         return None
+
+    @property
+    def no_nodes(self) -> dict[str, str]:
+        """What findings name in the place of a node and is none, with the words for it."""
+        found = {model.FLEET: "whole fleet"}
+        if self.cluster:
+            found[self.cluster] = "the cluster"
+        return found
 
     def counts(self) -> dict[str, int]:
         """Number of findings per status; waived findings that are not ``pass`` or ``skip`` count as ``waived``."""

@@ -155,7 +155,11 @@ def _head(found: Digest, places: list[str], docs: str) -> dict[str, Any]:
             for row in (node.row,)
         ],
         "places": places,
-        "fleet": names.index(model.FLEET) if model.FLEET in names else -1,
+        "noNodes": {
+            names.index(name): [words, "all nodes together" if name == model.FLEET else "cluster"]
+            for name, words in found.no_nodes.items()
+            if name in names
+        },
         "noResult": NO_RESULT,
         "docs": docs,
     }

@@ -185,7 +185,7 @@ SCRIPT = r"""
       const alone = empty && nodeHit && verdictOn[UNKNOWN] && !filter.areas.size;
       if (hits || alone) {
         found.push(n);
-        if (!told && n !== head.fleet) silent.push(n);
+        if (!told && !head.noNodes[n]) silent.push(n);
       }
       total += hits;
     });
@@ -222,7 +222,7 @@ SCRIPT = r"""
 
   const refresh = () => {
     view = apply();
-    const hosts = view.found.filter((n) => n !== head.fleet).length;
+    const hosts = view.found.filter((n) => !head.noNodes[n]).length;
     $("found").textContent = view.active
       ? many(hosts, "node") + " and " + many(view.total, "result") + " match"
       : many(hosts, "node") + ", " + many(view.total, "result");
@@ -369,7 +369,7 @@ SCRIPT = r"""
       "tr",
       {},
       name,
-      h("td", { class: "shape" }, node.shape || (n === head.fleet ? "all nodes together" : "")),
+      h("td", { class: "shape" }, node.shape || (head.noNodes[n] ? head.noNodes[n][1] : "")),
       ...cells,
     );
   };
@@ -455,7 +455,7 @@ SCRIPT = r"""
         one.message,
       );
     });
-    const fleet = members.length === 1 && members[0] === head.fleet;
+    const told = members.length === 1 ? head.noNodes[members[0]] : null;
     return h(
       "article",
       { class: "group" },
@@ -468,12 +468,12 @@ SCRIPT = r"""
           {},
           h("button", { type: "button", onclick: () => go(checkRoute(check)) }, info.title),
           h("span", { class: "tag" }, WORDS[verdict] + " \u00b7 " + info.severity),
-          h("span", { class: "tag" }, fleet ? "whole fleet" : many(members.length, "node")),
+          h("span", { class: "tag" }, told ? told[0] : many(members.length, "node")),
           h("code", {}, info.id),
         ),
         ...lines,
         info.hint ? h("p", { class: "todo" }, info.hint) : null,
-        fleet ? null : nameList(members),
+        told ? null : nameList(members),
       ),
     );
   };
@@ -1112,7 +1112,7 @@ SCRIPT = r"""
           { class: "finding v-" + WORDS[v] },
           h("p", {}, one.message),
           ...(v < PASS ? findingBody(one) : []),
-          list[0] === head.fleet ? null : nameList(list),
+          head.noNodes[list[0]] ? null : nameList(list),
         );
       };
       const content = h("ul", { class: "cards" });
@@ -1191,7 +1191,7 @@ SCRIPT = r"""
   view = apply();
   drawMatrix();
   $("found").textContent =
-    many(view.found.filter((n) => n !== head.fleet).length, "node") + ", " + many(view.total, "result");
+    many(view.found.filter((n) => !head.noNodes[n]).length, "node") + ", " + many(view.total, "result");
   $("matrix").addEventListener("keydown", moveInMatrix);
   $("matrix").addEventListener("focusin", (event) => {
     const button = event.target.closest("button.cell");

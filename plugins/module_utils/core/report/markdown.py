@@ -74,7 +74,15 @@ def headline(found: Digest) -> str:
     if bad:
         return "%d of %s %s attention." % (bad, count(total, "node"), "needs" if bad == 1 else "need")
     if [group for group in found.groups if group.verdict in OPEN]:
-        return "No single node is wrong, but the fleet is: see below."
+        named = {
+            words
+            for group in found.groups
+            for words in [found.words_for(group.nodes)]
+            if group.verdict in OPEN
+        }
+        return "No single node is wrong, but %s is: see below." % (
+            "the cluster" if named == {"the cluster"} else "the fleet"
+        )
     return "Nothing to do: %s judged." % count(total, "node")
 
 
@@ -139,7 +147,7 @@ def _findings(found: Digest) -> Iterator[str]:
         yield "Nodes: %s\n\n" % escape(fold([flat(node) for node in nodes]))
         yield "Reason: %s\n\n" % escape(reason)
     for group in shown:
-        yield from _group(group)
+        yield from _group(group, found.words_for(group.nodes))
     waived = [group for group in found.groups if group.verdict == WAIVED]
     if waived:
         yield "## Waived\n\n"
@@ -160,13 +168,12 @@ def _findings(found: Digest) -> Iterator[str]:
         yield from table(("Check", "Node", "Status", "Found", "Reason", "Owner", "Until"), rows)
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: Group, told: str) -> Iterator[str]:
     info = group.info
     yield "### %s %s %s\n\n" % (MARKS[group.verdict], escape(info.id), escape(info.title))
-    fleet = group.nodes == [model.FLEET]
     where = (
-        "the whole fleet"
-        if fleet
+        "the " + told.removeprefix("the ")
+        if told
         else "%s: %s"
         % (
             count(len(group.nodes), "node"),

@@ -93,7 +93,7 @@ class _Writer(Lines):
             yield from self.wrapped(flat(reason))
         for group in shown[:limit]:
             yield ""
-            yield from self.group(group)
+            yield from self.group(group, found.words_for(group.nodes))
         if len(shown) > limit:
             rest = shown[limit:]
             parts = ["%d %s" % (len([g for g in rest if g.verdict == name]), name) for name in OPEN]
@@ -129,13 +129,12 @@ class _Writer(Lines):
         for line in lines:
             yield "   ".join([self.paint(name, text) for name, text in line])
 
-    def group(self, group: Group) -> Iterator[str]:
+    def group(self, group: Group, told: str) -> Iterator[str]:
         title = group.info.title if group.info.title != group.info.id else ""
         yield from self.entry(group.verdict, "%s %s" % (flat(group.info.id), flat(title)))
-        fleet = group.nodes == [model.FLEET]
         where = (
-            "whole fleet"
-            if fleet
+            told
+            if told
             else "%s: %s"
             % (
                 count(len(group.nodes), "node"),
@@ -147,7 +146,7 @@ class _Writer(Lines):
         for findings in list(messages.values())[:3]:
             first = findings[0]
             text = flat(first.message)
-            if len(messages) > 1 and not fleet:
+            if len(messages) > 1 and not told:
                 text = "%s: %s" % (flat(first.node), text)
                 if len(findings) > 1:
                     text += " (and %d more like it)" % (len(findings) - 1)

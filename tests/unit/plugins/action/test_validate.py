@@ -274,7 +274,10 @@ def test_only_the_input(play: Run) -> None:
     [
         ({"childrange": "x"}, "policy has a key 'childrange' that is not known. Known keys: target, "),
         ({"mtu": "big"}, "policy.mtu must be an integer, found 'big'."),
-        ({"target": "other"}, "policy.target must be one of oke_dranet, found 'other'."),
+        (
+            {"target": "other"},
+            "policy.target must be one of oke_dranet, spiderpool_sriov, ack_lingjun, found 'other'.",
+        ),
         ({"pod_cidrs": ["10.0.0.1/33"]}, "policy.pod_cidrs: '10.0.0.1/33' is not a network"),
         ({"only": ["RDMA-NOPE-*"]}, "No check has an id like 'RDMA-NOPE-*'."),
         ({"skip": ["*"]}, "The settings 'only' and 'skip' leave no check."),

@@ -207,7 +207,8 @@ def check_data(document: ResultDocument) -> Page:
     assert [node[0] for node in head["nodes"]] == [flat(node.name) for node in order]
     assert [LETTERS[node[1]] for node in head["nodes"]] == [node.verdict() for node in order]
     names = [node[0] for node in head["nodes"]]
-    assert head["fleet"] == (names.index(FLEET) if FLEET in names else -1)
+    others = {str(names.index(name)): words for name, words in document.no_nodes.items() if name in names}
+    assert {place: words[0] for place, words in head["noNodes"].items()} == others
     assert len(head["places"]) == len(data["cells"]) == len(order)
     assert sum([len(found) for found in told(page).values()]) == len(document.findings)
     for node, row in zip(order, data["cells"]):
