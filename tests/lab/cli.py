@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from . import cluster_cli, dcb, faults, lab, plan, qemu
+from . import cluster_cli, dcb, faults, lab, plan, qemu, rdma_image
 from .errors import LabError
 from .image import Cache
 from .progress import Progress
@@ -116,6 +116,13 @@ def parser() -> argparse.ArgumentParser:
         "--silent", action="append", default=[], metavar="NIC", help="this one forgets what it is told"
     )
     lent.add_argument("--undo", action="store_true", help="take it back")
+    built = commands.add_parser(
+        "image", help="write the in-cluster image and its bill of materials, and check them"
+    )
+    built.add_argument("--output", type=pathlib.Path, required=True, metavar="DIRECTORY")
+    built.add_argument(
+        "--architecture", action="append", choices=tuple(rdma_image.MACHINES), help="default: all of them"
+    )
     commands.add_parser("down", parents=[named], help="end every process of a lab")
     cycle = commands.add_parser(
         "cycle", parents=[named, shaped, started], help="up, wait, an optional command, down; with times"
@@ -246,6 +253,12 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.command == "check":
         return _check(cache)
+    if options.command == "image":
+        for line in rdma_image.write(
+            cache, options.output, tuple(options.architecture or rdma_image.MACHINES)
+        ):
+            print(line)
+        return 0
     if options.command == "selftest":
         from .selftest import run_selftest
 

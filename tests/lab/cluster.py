@@ -18,7 +18,7 @@ import time
 import urllib.error
 import urllib.request
 
-from . import control, kubenode, lab, plan, process, state_file
+from . import control, kubenode, lab, oci, plan, process, rdma_image, state_file
 from .errors import LabError
 from .image import Cache, remove_tree
 from .programs import Programs
@@ -246,6 +246,7 @@ class Cluster:
         # Through this file a connection from a node finds the API server.
         (nodes.directory / lab.API_FILE).write_text(f"127.0.0.1:{plane.port('api')}\n", encoding="utf-8")
         nodes.prepare_kube()
+        image = rdma_image.code_archive(rdma_image.ensure_base(self.cache))
 
         def one(node: int) -> None:
             with process.Qmp(nodes.directory, f"node{node}.qmp") as qmp:
@@ -254,6 +255,7 @@ class Cluster:
                 trouble = qmp.monitor(f"hostfwd_add management {way}")
                 if trouble.strip():
                     raise LabError("hostfwd", f"QEMU cannot forward to node{node}: {trouble.strip()}")
+            kubenode.load_image(nodes.ssh_command(node), image, node)
             kubenode.join(nodes.ssh_command(node), self.directory, node)
 
         lab.each_node(state.nodes(), one)
@@ -274,6 +276,15 @@ class Cluster:
             patch = json.dumps({"spec": {"podCIDR": block, "podCIDRs": [block]}})
             self.kubectl("patch", "node", f"node{node}", "--type=merge", "-p", patch)
         return times
+
+    def load_image(self, nodes: lab.Lab) -> str:
+        """Give the nodes the in-cluster image with the code as it is now; what was loaded, in one sentence."""
+        built = rdma_image.build(rdma_image.ensure_base(self.cache))
+        archive = oci.archive(built.image, without=(built.base,))
+        lab.each_node(
+            nodes.state().nodes(), lambda node: kubenode.load_image(nodes.ssh_command(node), archive, node)
+        )
+        return f"{rdma_image.IMAGE} with {oci.digest(built.image.layers[-1])} above"
 
     def node_ready(self, name: str) -> bool:
         """True when a node says that it is ready."""

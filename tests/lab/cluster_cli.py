@@ -57,6 +57,11 @@ def add_parser(commands, named: argparse.ArgumentParser, started: argparse.Argum
     status.add_argument("--json", action="store_true", help="for programs")
     dranet = below.add_parser("dranet", parents=[named], help="install DRANET on the virtual nodes")
     dranet.add_argument("values", nargs="*", metavar="KEY=VALUE", help="values of its chart")
+    below.add_parser(
+        "image",
+        parents=[named],
+        help="give the virtual nodes the in-cluster image with the code as it is now",
+    )
     for program in ("kubectl", "helm"):
         tool = below.add_parser(program, parents=[named], help=f"{program} for the cluster")
         tool.add_argument("words", nargs=argparse.REMAINDER, metavar="ARGUMENT")
@@ -87,6 +92,8 @@ def run(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:
         _status(cluster, options)
     elif options.action == "dranet":
         print(f"DRANET {cluster.install_dranet(*options.values)} installed in kube-system")
+    elif options.action == "image":
+        print(cluster.load_image(lab.Lab(options.name, cache, progress)))
     elif options.action == "fault":
         _fault(cluster, options)
     else:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import hashlib
 import io
 import json
 import pathlib
@@ -16,7 +15,7 @@ import shutil
 import subprocess
 import tarfile
 
-from . import control, packages, plan, qemu
+from . import control, oci, packages, plan, qemu, rdma_image
 from .errors import LabError
 from .image import GUEST, Cache, remove_tree
 from .programs import Programs
@@ -43,73 +42,26 @@ JOIN_TIMEOUT = 300.0
 def oci_image(name: str, files: dict[str, bytes | str], entry: str | None = None) -> bytes:
     """A tar file in OCI layout with one image of a few files: programs by their content, links by what they lead to.
 
-    The layer is not compressed: unpacking it would cost an emulated processor more than reading it. ``entry`` is the
-    program that runs when a pod names no other.
+    ``entry`` is the program that runs when a pod names no other.
     """
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w") as tar:
-        for directory in ("tmp", "etc"):
-            member = tarfile.TarInfo(directory)
-            member.type, member.mode = tarfile.DIRTYPE, 0o1777 if directory == "tmp" else 0o755
-            tar.addfile(member)
-        for path, content in files.items():
-            member = tarfile.TarInfo(path.lstrip("/"))
-            if isinstance(content, str):
-                member.type, member.linkname = tarfile.SYMTYPE, content
-                tar.addfile(member)
-            else:
-                member.size, member.mode = len(content), 0o755
-                tar.addfile(member, io.BytesIO(content))
-    config = {
-        "architecture": "amd64",
-        "os": "linux",
-        "config": {"Entrypoint": [entry], "WorkingDir": "/"} if entry else {"WorkingDir": "/"},
-        "rootfs": {"type": "layers", "diff_ids": [_digest(layer.getvalue())]},
-        "history": [{"created_by": "tests/lab"}],
-    }
-    blobs: dict[str, bytes] = {}
-
-    def put(kind: str, content: bytes) -> dict:
-        blobs[_digest(content)] = content
-        return {
-            "mediaType": f"application/vnd.oci.image.{kind}",
-            "digest": _digest(content),
-            "size": len(content),
-        }
-
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": put("config.v1+json", json.dumps(config).encode()),
-        "layers": [put("layer.v1.tar", layer.getvalue())],
-    }
-    described = put("manifest.v1+json", json.dumps(manifest).encode())
-    described["annotations"] = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
-    index = {"schemaVersion": 2, "manifests": [described]}
-    inside = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode()}
-    inside.update({f"blobs/sha256/{key.removeprefix('sha256:')}": content for key, content in blobs.items()})
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for file, content in inside.items():
-            member = tarfile.TarInfo(file)
-            member.size, member.mode = len(content), 0o644
-            tar.addfile(member, io.BytesIO(content))
-    return out.getvalue()
+    entries = {"tmp": oci.directory(0o1777), "etc": oci.directory()}
+    for path, content in files.items():
+        entries[path.lstrip("/")] = (
+            oci.link(content) if isinstance(content, str) else oci.file(content, 0o755)
+        )
+    config = {"Entrypoint": [entry], "WorkingDir": "/"} if entry else {"WorkingDir": "/"}
+    return oci.archive(oci.Image(name, (oci.layer(entries),), config))
 
 
-def images(programs: Programs) -> dict[str, bytes]:
-    """The images that a node is given, by the name of their file.
+def images(programs: Programs, base: bytes) -> dict[str, bytes]:
+    """The images that a node is given, by the name of their file; ``base`` is the lower layer of the in-cluster image.
 
     DRANET's holds a link instead of the program, which is large: its pods see the kubelet's directory of plugins, and
     the node has the program there.
     """
     pod = oci_image(IMAGE, {"/labpod": programs.path("labpod").read_bytes()}, "/labpod")
     dranet = oci_image(f"{DRANET_IMAGE}:{programs.dranet}", {"/dranet": DRANET_PLACE})
-    return {"labpod.tar": pod, "dranet.tar": dranet}
-
-
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return {"labpod.tar": pod, "dranet.tar": dranet, "rdma-k8s-base.tar": rdma_image.base_archive(base)}
 
 
 def kubelet_config() -> str:
@@ -169,16 +121,17 @@ def guest_files() -> dict[str, bytes]:
     return files
 
 
-def disk_key(programs: Programs) -> str:
-    """Hash of what goes into the disk."""
+def disk_key(programs: Programs, base: bytes) -> str:
+    """Hash of what goes into the disk; ``base`` is the lower layer of the in-cluster image."""
     built = (programs.key(), programs.driver_key(), programs.own_key())
-    return plan.digest(RECIPE, built, PROGRAMS, DEBIAN, CNI, IMAGE, guest_files())
+    return plan.digest(RECIPE, built, PROGRAMS, DEBIAN, CNI, IMAGE, guest_files(), oci.digest(base))
 
 
 def ensure_disk(cache: Cache, programs: Programs) -> Disk:
     """The disk, made if need be."""
     programs.ensure()
-    key = disk_key(programs)
+    base = rdma_image.ensure_base(cache)
+    key = disk_key(programs, base)
     disk = Disk(programs.store / f"disk-{key}", key)
     if disk.raw.exists():
         return disk
@@ -191,14 +144,14 @@ def ensure_disk(cache: Cache, programs: Programs) -> Disk:
             cache.progress.step("the disk of Kubernetes nodes"),
             cache.building(f"{programs.store.name}/{disk.path.name}") as directory,
         ):
-            _fill(cache, programs, directory)
+            _fill(cache, programs, directory, base)
         for path in programs.store.glob("disk-*"):
             if path != disk.path and path.is_dir():
                 remove_tree(path, programs.store)
     return disk
 
 
-def _fill(cache: Cache, programs: Programs, directory: pathlib.Path) -> None:
+def _fill(cache: Cache, programs: Programs, directory: pathlib.Path, base: bytes) -> None:
     tree = directory / "tree"
     for name in ("bin", "cni", "etc", "images"):
         (tree / name).mkdir(parents=True)
@@ -217,7 +170,7 @@ def _fill(cache: Cache, programs: Programs, directory: pathlib.Path) -> None:
     shutil.copy2(debian / "tree" / "usr" / "sbin" / "runc", tree / "bin" / "runc")
     for name in CNI:
         shutil.copy2(debian / "tree" / "usr" / "lib" / "cni" / name, tree / "cni" / name)
-    for name, content in images(programs).items():
+    for name, content in images(programs, base).items():
         (tree / "images" / name).write_bytes(content)
     size = sum(path.stat().st_size + 4096 for path in tree.rglob("*")) * 102 // 100 + SLACK
     raw = directory / "kube.raw"
@@ -299,3 +252,14 @@ def join(command: list[str], directory: pathlib.Path, node: int) -> None:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise LabError("join_failed", f"node{node} could not join the cluster: {said or done.returncode}")
+
+
+def load_image(command: list[str], archive: bytes, node: int) -> None:
+    """Give the container runtime of a node an image; ``command`` is the ssh command line that leads to it."""
+    script = f"{MOUNT}/bin/ctr --namespace k8s.io images import -"
+    done = subprocess.run(
+        [*command, script], input=archive, capture_output=True, timeout=JOIN_TIMEOUT, check=False
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        raise LabError("load_failed", f"node{node} could not load an image: {said or done.returncode}")

@@ -89,7 +89,7 @@ def missing_packages(tools: collections.abc.Iterable[str]) -> list[str]:
     return sorted({TOOLS[tool] for tool in tools if find_tool(tool) is None})
 
 
-def _apt(arguments: list[str], log: pathlib.Path, cwd: pathlib.Path | None = None) -> None:
+def apt(arguments: list[str], log: pathlib.Path, cwd: pathlib.Path | None = None) -> None:
     """Run apt-get; wait while somebody else has its locks."""
     end = time.monotonic() + LOCK_WAIT
     command = ["apt-get", "-q", "-o", f"DPkg::Lock::Timeout={LOCK_WAIT}", *arguments]
@@ -104,7 +104,7 @@ def _apt(arguments: list[str], log: pathlib.Path, cwd: pathlib.Path | None = Non
 
 def apt_update(log: pathlib.Path) -> None:
     """Fetch the package lists."""
-    _apt(["update"], log)
+    apt(["update"], log)
 
 
 def install(packages: list[str], log: pathlib.Path, progress: Progress) -> None:
@@ -122,10 +122,10 @@ def install(packages: list[str], log: pathlib.Path, progress: Progress) -> None:
     arguments = ["install", "--yes", "--no-install-recommends", *packages]
     with progress.step(f"installing {wanted}"):
         try:
-            _apt(arguments, log)
+            apt(arguments, log)
         except LabError:
             apt_update(log)
-            _apt(arguments, log)
+            apt(arguments, log)
 
 
 def ensure_tools(tools: collections.abc.Iterable[str], log: pathlib.Path, progress: Progress) -> None:
@@ -137,7 +137,7 @@ def download(packages: list[str], directory: pathlib.Path, log: pathlib.Path) ->
     """Fetch packages into ``directory`` without installing them; the files, sorted by name."""
     directory.mkdir(parents=True, exist_ok=True)
     # The sandbox user of apt need not be able to write there.
-    _apt(["-o", "APT::Sandbox::User=root", "download", *packages], log, cwd=directory)
+    apt(["-o", "APT::Sandbox::User=root", "download", *packages], log, cwd=directory)
     return sorted(directory.glob("*.deb"))
 
 

@@ -12,7 +12,7 @@ import tarfile
 
 import pytest
 
-from ansible_collections.rdma.k8s.tests.lab import control, kubenode
+from ansible_collections.rdma.k8s.tests.lab import control, kubenode, oci
 from ansible_collections.rdma.k8s.tests.lab.errors import LabError
 
 
@@ -28,7 +28,7 @@ def test_an_image_is_what_its_digests_say() -> None:
     files = members(kubenode.oci_image("x.test/y:1", {"/program": b"code", "/other": "/place"}, "/program"))
     for name, content in files.items():
         if name.startswith("blobs/"):
-            assert kubenode._digest(content) == "sha256:" + name.rpartition("/")[2]
+            assert oci.digest(content) == "sha256:" + name.rpartition("/")[2]
 
     def blob(described: dict) -> bytes:
         content = files["blobs/sha256/" + described["digest"].removeprefix("sha256:")]
