@@ -253,7 +253,7 @@ def _waits(status: Mapping[str, Any], container: Mapping[str, Any]) -> Problem:
             _short(text(waiting.get("message"))),
         )
         return Problem("pod-not-started", FAIL, message, _START)
-    if mapping(container, "state", "running"):
+    if "running" in mapping(container, "state"):
         return Problem("pod-not-ended", UNKNOWN, "The container runs and tells nothing.", _START)
     return Problem("pod-not-started", UNKNOWN, "The kubelet tells nothing about the pod.", _START)
 
