@@ -74,18 +74,21 @@ class _UnreachableError(Exception):
     """The service cannot be reached at all, so that asking for more is pointless."""
 
 
-def read(root: Root, url: str = "", timeout: float = TIMEOUT) -> Answers:
-    """Ask the three endpoints; what does not answer is ``None`` with the reason among the errors of ``root``.
+def read(
+    root: Root, url: str = "", timeout: float = TIMEOUT, endpoints: tuple[str, ...] = _ENDPOINTS
+) -> Answers:
+    """Ask the endpoints; what does not answer is ``None`` with the reason among the errors of ``root``.
 
     :param url: base URL; empty: the service's own address, or for a recorded tree its file ``imds.json``, an object
         with the documents ``instance``, ``host`` and ``vnics``.
     :param timeout: limit of each request in seconds, connection and body included.
+    :param endpoints: which of ``instance``, ``host`` and ``vnics``; all by default.
     :raises RdmaError: ``imds_url_wrong``.
     """
     if not url and records.is_recorded(root):
-        documents = _recorded(root)
+        documents = _recorded(root, endpoints)
     else:
-        documents = _ask_all(root, _Service(url or DEFAULT_URL, timeout))
+        documents = _ask_all(root, _Service(url or DEFAULT_URL, timeout), endpoints)
     reduced = {name: reduce(documents[name], _FIELDS[name]) for name in documents}
     for name, document in reduced.items():
         if document is None:  # null is an answer, and the same as an empty document (F64, F69)
@@ -96,10 +99,10 @@ def read(root: Root, url: str = "", timeout: float = TIMEOUT) -> Answers:
     )
 
 
-def _recorded(root: Root) -> dict[str, Any]:
+def _recorded(root: Root, endpoints: tuple[str, ...]) -> dict[str, Any]:
     document = records.load(root, FILE) or {}
     found = {}
-    for name in _ENDPOINTS:
+    for name in endpoints:
         value = document.get(name)
         if value is None or (isinstance(value, dict) and "error" in value):
             root.fail("imds:/%s/" % name, "not recorded" if value is None else str(value["error"])[:200])
@@ -108,10 +111,10 @@ def _recorded(root: Root) -> dict[str, Any]:
     return found
 
 
-def _ask_all(root: Root, service: _Service) -> dict[str, Any]:
+def _ask_all(root: Root, service: _Service, endpoints: tuple[str, ...]) -> dict[str, Any]:
     found = {}
     unreachable = ""
-    for name in _ENDPOINTS:
+    for name in endpoints:
         source = "imds:/%s/" % name
         if unreachable:
             root.fail(source, unreachable)
@@ -222,6 +225,14 @@ class _Raw(io.RawIOBase):
             raise socket.timeout("deadline")
         self._connection.settimeout(left)
         return self._connection.recv_into(buffer)
+
+
+def check_url(url: str) -> None:
+    """Refuse a base URL that is never asked.
+
+    :raises RdmaError: ``imds_url_wrong``.
+    """
+    _checked(url)
 
 
 def _checked(url: str) -> tuple[str, int, str]:

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -135,7 +136,7 @@ def check_claim(claim: Optional[Claim]) -> None:
     :raises RdmaError: ``config_missing``, ``unsupported_profile``, ``claim_passthrough``, ``claim_dhcp``,
         ``claim_unnumbered``, ``claim_addresses``
     """
-    _check_settings(_require_profile(claim))
+    check_settings(require_profile(claim))
 
 
 def resolve(claim: Optional[Claim], device: Device, node: Node) -> Resolution:
@@ -143,15 +144,15 @@ def resolve(claim: Optional[Claim], device: Device, node: Node) -> Resolution:
 
     :raises RdmaError: the error of the first step that fails; ``retryable`` tells whether waiting can help (F37).
     """
-    claim = _require_profile(claim)
+    claim = require_profile(claim)
     guard_native_infiniband(device, node.netns_mode)
-    _check_settings(claim)
+    check_settings(claim)
     metadata = _require_fabric(node.metadata)
     if metadata.fabric is not None and metadata.fabric.ipv6:
         return Resolution(None, FABRIC_IPV6)
     _require_vnic_known(metadata)
     _check_address_mode(node.oca.address_mode)
-    interface = _ethernet_interface(device, node.interfaces)
+    interface = ethernet_interface(device, node.interfaces)
     arp = arp_policy(
         claim.arp_ignore, claim.arp_announce, interface.arp_ignore, interface.arp_announce, interface.name
     )
@@ -164,16 +165,22 @@ def resolve(claim: Optional[Claim], device: Device, node: Node) -> Resolution:
     return Resolution(NetworkConfig(child, arp, routes))
 
 
-def _require_profile(claim: Optional[Claim]) -> Claim:
-    """Steps 1 and 2."""
+def require_profile(claim: Optional[Claim]) -> Claim:
+    """Steps 1 and 2.
+
+    :raises RdmaError: ``config_missing``, ``unsupported_profile``
+    """
     if claim is None:
         raise claim_rules.CONFIG_MISSING.error()
     _refuse(claim, (claim_rules.UNSUPPORTED_PROFILE,), profile=claim.profile)
     return claim
 
 
-def _check_settings(claim: Claim) -> None:
-    """Step 4 (F32)."""
+def check_settings(claim: Claim) -> None:
+    """Step 4 (F32).
+
+    :raises RdmaError: ``claim_passthrough``, ``claim_dhcp``, ``claim_unnumbered``, ``claim_addresses``
+    """
     _refuse(claim, claim_rules.PROVIDER_RULES)
 
 
@@ -217,8 +224,12 @@ def _check_address_mode(mode: Optional[str]) -> None:
         )
 
 
-def _ethernet_interface(device: Device, interfaces: Mapping[str, Interface]) -> Interface:
-    """Steps 9 and 10 (F33)."""
+def ethernet_interface(device: Device, interfaces: Mapping[str, Interface]) -> Interface:
+    """Steps 9 and 10 (F33).
+
+    :raises RdmaError: ``no_pci_address``, ``pci_net_unreadable``, ``pci_net_count``, ``hardware_type_unreadable``,
+        ``not_ethernet``
+    """
     name = _only_interface(device)
     interface = interfaces.get(name)
     if interface is None or interface.arphrd is None:
@@ -267,9 +278,17 @@ def _only_interface(device: Device) -> str:
 
 def _derive_without_conflict(interface: Interface, index: int, node: Node, metadata: Metadata) -> Child:
     """Steps 14 and 15, whose errors name the interface (F25)."""
-    try:
+    with errors_name(interface):
         child = derive_child(metadata.vnic, index, node.oca.network, node.child_range)
         conflicts.check(validate(node.child_range), node.vnics, node.host_routes, node.service_host)
+    return child
+
+
+@contextmanager
+def errors_name(interface: Interface) -> Iterator[None]:
+    """Errors from here name the interface, in front of the message and in the details (F25)."""
+    try:
+        yield
     except RdmaError as error:
         raise RdmaError(
             error.code,
@@ -278,4 +297,3 @@ def _derive_without_conflict(interface: Interface, index: int, node: Node, metad
             retryable=error.retryable,
             **{**error.details, "interface": interface.name},
         ) from error
-    return child
