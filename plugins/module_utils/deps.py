@@ -24,6 +24,8 @@ MINIMUM = {
     "PyYAML": "6.0",
     "kubernetes": "31.0.0",
     "oci": "2.189.0",
+    "alibabacloud-cs20151215": "7.2.3",
+    "alibabacloud-eflo-controller20221215": "3.2.0",
 }
 
 
@@ -77,6 +79,16 @@ def kubernetes(module: str = "kubernetes") -> Any:
 def oci(module: str = "oci") -> Any:
     """The official SDK of Oracle Cloud Infrastructure, or one of its modules. See :func:`load` for errors."""
     return load("oci", module)
+
+
+def alibaba_cs(module: str = "alibabacloud_cs20151215.client") -> Any:
+    """The official SDK of ACK, one of its modules, or one of those below it. See :func:`load` for errors."""
+    return load("alibabacloud-cs20151215", module)
+
+
+def alibaba_eflo(module: str = "alibabacloud_eflo_controller20221215.client") -> Any:
+    """The official SDK of Lingjun clusters, likewise. See :func:`load` for errors."""
+    return load("alibabacloud-eflo-controller20221215", module)
 
 
 def json_reader() -> Callable[[bytes], Any]:

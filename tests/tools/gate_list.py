@@ -37,7 +37,7 @@ SPIDERPOOL_KINDS = (
 VECTORS = (
     ("tests/vectors/oke_child_range.json",),
     ("tests/vectors/spiderpool_cases.json", "--kinds", ",".join(SPIDERPOOL_KINDS)),
-    ("tests/vectors/ack_cases.json", "--kinds", "daemonset,mode-ipv6,node-resource,quantity,workload-lint"),
+    ("tests/vectors/ack_cases.json",),
 )
 NO_LAB = 3
 """Exit code of `tests/lab check` on a machine that cannot run the lab."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from compare import Kinds, UnjudgeableError, as_json, differences
 
-from rdma_k8s.core.ack import device_plugin, fabric_ip, node_resource, verdict
+from rdma_k8s.core.ack import addon, answers, device_plugin, fabric_ip, node_resource, verdict
 from rdma_k8s.core.kube import pod_templates, quantity
 from rdma_k8s.core.kube.documents import Document
 from rdma_k8s.core.lint import engine
@@ -58,6 +58,25 @@ def a_mode(given: dict[str, Any]) -> dict[str, Any]:
         given.get("plugin_version"),
     )
     return {**_verdict(found.reasons), "ipv6_required": found.ipv6_required}
+
+
+@KINDS.add("addon-plan", "desired")
+def an_addon(given: dict[str, Any]) -> dict[str, Any]:
+    """What to do with the add-on; codes of errors are written with hyphens there."""
+    found, wish = given.get("instance"), given["desired"]
+    newer = {"version": "1", "newer_versions": given.get("newer_versions")}
+    plan = addon.plan(
+        None if found is None else answers.instance(found),
+        addon.Wish("vector", wish["state"] == "present", wish.get("version"), wish.get("config")),
+        answers.offer(newer).upgradable,
+    )
+    error = None if plan.refusal is None else plan.refusal.code.replace("_", "-")
+    return {
+        "actions": list(plan.actions),
+        "changed": plan.changed,
+        "error": error,
+        "warnings": list(plan.warnings),
+    }
 
 
 def _verdict(reasons: Iterable[verdict.Reason]) -> dict[str, Any]:

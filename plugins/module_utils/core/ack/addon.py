@@ -17,10 +17,9 @@ from typing import Any, Optional
 from .. import json_text
 from ..errors import RdmaError
 
-RDMA_PLUGIN = "ack-rdma-device-plugin"
 GONE = "deleted"
 SETTLED = ("active", "unhealthy")
-"""States in which nothing is under way, beside :data:`GONE`. Any other one, also an unknown one, is waited for (A27)."""
+"""States in which nothing is under way, beside :data:`GONE`. Any other one, also an unknown one, is waited for: A27."""
 
 WAIT, INSTALL, UPGRADE, MODIFY, UNINSTALL = "wait", "install", "upgrade", "modify-config", "uninstall"
 UNHEALTHY = "addon-unhealthy"
@@ -188,7 +187,9 @@ def schema(text: str) -> Optional[dict[str, Any]]:
         found = json_text.loads(text)
     except ValueError:
         return None
-    if not isinstance(found, dict) or not (_keys(found, found, 0) or found.get("additionalProperties") is False):
+    if not isinstance(found, dict) or not (
+        _keys(found, found, 0) or found.get("additionalProperties") is False
+    ):
         return None
     return found
 
@@ -206,7 +207,7 @@ def require_known(name: str, version: str, config: Mapping[str, Any], rules: Map
             "addon_config_unknown_keys",
             "The configuration of the add-on %s has no %s in version %s; it has %s."
             % (name, ", ".join(unknown), version, ", ".join(known) or "no keys"),
-            hint="The keys are those of the catalogue's schema for that version; see 'config_schema' in the result.",
+            hint="Take the keys from the schema of that version; the option 'describe' returns it.",
             unknown=unknown,
             known=known,
         )

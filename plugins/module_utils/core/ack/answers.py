@@ -96,7 +96,7 @@ def instance(body: Any) -> Instance:
     if isinstance(config, str):
         config = _READER.json(config) if config.strip() else None
     return Instance(
-        _needed(found, "addon.version"),
+        _text(found, "addon.version"),
         _needed(found, "addon.state").lower(),
         _READER.members(config, "addon.config"),
     )
