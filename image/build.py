@@ -41,7 +41,7 @@ ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL": "C.UTF-8",
     "PYTHONPATH": "/usr/lib/rdma-k8s",
-    "PYTHONPYCACHEPREFIX": "/tmp/pycache",
+    "PYTHONPYCACHEPREFIX": "/tmp/pycache",  # noqa: S108 - a directory of the pod alone
 }
 """Variables of the image. Compiled Python is kept where a pod can write, since its root file system is read-only."""
 COMMAND = ("python3", "-m", "rdma_k8s_provider")
@@ -355,7 +355,7 @@ def main(architecture: str, output: pathlib.Path) -> None:
     size = check(entries, architecture)
     output.write_bytes(layer(entries))
     output.with_suffix(".cdx.json").write_text(bill, encoding="utf-8")
-    print(f"{architecture}: {size / 1e6:.1f} MB unpacked")
+    sys.stdout.write(f"{architecture}: {size / 1e6:.1f} MB unpacked\n")
 
 
 if __name__ == "__main__":

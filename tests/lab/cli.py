@@ -121,7 +121,10 @@ def parser() -> argparse.ArgumentParser:
     )
     built.add_argument("--output", type=pathlib.Path, required=True, metavar="DIRECTORY")
     built.add_argument(
-        "--architecture", action="append", choices=tuple(rdma_image.MACHINES), help="default: all of them"
+        "--architecture",
+        action="append",
+        choices=tuple(rdma_image.build_tool.MACHINES),
+        help="default: all of them",
     )
     commands.add_parser("down", parents=[named], help="end every process of a lab")
     cycle = commands.add_parser(
@@ -255,7 +258,7 @@ def run(options: argparse.Namespace) -> int:
         return _check(cache)
     if options.command == "image":
         for line in rdma_image.write(
-            cache, options.output, tuple(options.architecture or rdma_image.MACHINES)
+            cache, options.output, tuple(options.architecture or rdma_image.build_tool.MACHINES)
         ):
             print(line)
         return 0

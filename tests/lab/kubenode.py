@@ -44,13 +44,14 @@ def oci_image(name: str, files: dict[str, bytes | str], entry: str | None = None
 
     ``entry`` is the program that runs when a pod names no other.
     """
-    entries = {"tmp": oci.directory(0o1777), "etc": oci.directory()}
+    layers = rdma_image.build_tool
+    entries = {"tmp": layers.directory(0o1777), "etc": layers.directory()}
     for path, content in files.items():
         entries[path.lstrip("/")] = (
-            oci.link(content) if isinstance(content, str) else oci.file(content, 0o755)
+            layers.link(content) if isinstance(content, str) else layers.file(content, 0o755)
         )
     config = {"Entrypoint": [entry], "WorkingDir": "/"} if entry else {"WorkingDir": "/"}
-    return oci.archive(oci.Image(name, (oci.layer(entries),), config))
+    return oci.archive(oci.Image(name, (layers.layer(entries),), config))
 
 
 def images(programs: Programs, base: bytes) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Container images as files: layers, and archives in OCI layout. The same content gives the same bytes."""
+"""Container images as files: archives in OCI layout. The same content gives the same bytes."""
 
 from __future__ import annotations
 
@@ -10,60 +10,12 @@ import dataclasses
 import hashlib
 import io
 import json
-import pathlib
 import tarfile
-
-KINDS = {"dir": tarfile.DIRTYPE, "file": tarfile.REGTYPE, "link": tarfile.SYMTYPE}
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One path of a layer. Everything belongs to root and is as old as the epoch."""
-
-    kind: str
-    mode: int = 0o755
-    content: bytes = b""
-    target: str = ""
-
-
-def directory(mode: int = 0o755) -> Entry:
-    """A directory."""
-    return Entry("dir", mode)
-
-
-def file(content: bytes, mode: int = 0o644) -> Entry:
-    """A file."""
-    return Entry("file", mode, content)
-
-
-def link(target: str) -> Entry:
-    """A symbolic link."""
-    return Entry("link", 0o777, target=target)
 
 
 def digest(content: bytes) -> str:
     """The digest by which an image knows a part of it."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def layer(entries: collections.abc.Mapping[str, Entry]) -> bytes:
-    """A layer with these paths (relative to the root), sorted; directories above them are made.
-
-    It is not compressed: unpacking it would cost an emulated processor more than reading it.
-    """
-    complete = dict(entries)
-    for path in entries:
-        for parent in pathlib.PurePosixPath(path).parents[:-1]:
-            complete.setdefault(str(parent), directory())
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for path in sorted(complete):
-            entry = complete[path]
-            member = tarfile.TarInfo(path)
-            member.type, member.mode, member.linkname = KINDS[entry.kind], entry.mode, entry.target
-            member.size = len(entry.content)
-            tar.addfile(member, io.BytesIO(entry.content))
-    return out.getvalue()
 
 
 @dataclasses.dataclass(frozen=True)
