@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from . import cluster_snapshot as shapes
+from .ack.names import DAEMONSET as ACK_PLUGIN
 from .kube.devices import plain_attributes, qualified
 from .kube.objects import entries, mapping, text
 from .redact import REPLACED, redacted
@@ -302,7 +303,8 @@ _OF_RDMA = ("rdma", "sriov", "hca", "dranet")
 def role(content: Mapping[str, Any]) -> str:
     """What a DaemonSet does for RDMA: ``dranet``, ``provider``, ``dra``, ``device-plugin``, ``network``, or nothing.
 
-    A driver for DRA registers at the kubelet through ``plugins_registry`` (F116), as drivers for storage do.
+    A driver for DRA registers at the kubelet through ``plugins_registry`` (F116), as drivers for storage do, and as
+    newer device plugins do (A77), of which that of ACK is known by its name.
     """
     metadata, spec, _status = _parts(content)
     pod = mapping(spec, "template", "spec")
@@ -317,9 +319,10 @@ def role(content: Mapping[str, Any]) -> str:
         return "dranet"
     if is_ours(content):
         return "provider"
-    if registers and not any("csi" in word or "registrar" in word for word in [name, *images]):
+    drives = name != ACK_PLUGIN and not any("csi" in word or "registrar" in word for word in [name, *images])
+    if registers and drives:
         return "dra"
-    if any(path.endswith("/device-plugins") for path in paths):
+    if name == ACK_PLUGIN or any(path.endswith("/device-plugins") for path in paths):
         return "device-plugin"
     if any(word in held for word in _NETWORK for held in [name, *images]):
         return "network"
@@ -451,10 +454,25 @@ def driver_pod(content: Mapping[str, Any], owner: shapes.DaemonSet) -> Optional[
         started=text(mapping(states[0], "state", "running").get("startedAt")) if states else "",
         deleted=text(metadata.get("deletionTimestamp")),
         restarts=max([_number(entry.get("restartCount"), 0) for entry in states] or [0]),
+        trouble=_trouble(states) if conditions.get("Ready") != "True" else "",
         digest=text(states[0].get("imageID")).rpartition("@")[2] if states else "",
         revision=_text_map(metadata.get("labels")).get("controller-revision-hash", ""),
         args=args if args != wanted else None,
     )
+
+
+def _trouble(states: Iterable[Mapping[str, Any]]) -> str:
+    """What the first container that does not run waits for, and how it ended before (A98)."""
+    for entry in states:
+        waiting = text(mapping(entry, "state", "waiting").get("reason"))
+        ended = mapping(entry, "lastState", "terminated") or mapping(entry, "state", "terminated")
+        words = [waiting] if waiting else []
+        if ended:
+            reason = text(ended.get("reason")) or "ended"
+            words.append("last %s, exit code %d" % (reason, _number(ended.get("exitCode"), 0)))
+        if words:
+            return ", ".join(words)[:_MESSAGE]
+    return ""
 
 
 # --- what is wanted of nodes and pods --------------------------------------------------------------------------------

@@ -257,7 +257,8 @@ class DriverContainer:
 @dataclass(frozen=True)
 class DriverPod:
     """A pod of a DaemonSet. ``digest`` is the image that its first container runs. ``args`` are those of its containers
-    by name when they are not those of the DaemonSet, as after a change with the strategy OnDelete; else ``None``."""
+    by name when they are not those of the DaemonSet, as after a change with the strategy OnDelete; else ``None``.
+    ``trouble`` says why a pod that is not ready waits, and how its container ended."""
 
     name: str = codec.text()
     node: str = codec.text("")
@@ -266,6 +267,7 @@ class DriverPod:
     started: str = codec.text("")
     deleted: str = codec.text("")
     restarts: int = codec.integer(0)
+    trouble: str = codec.text("")
     digest: str = codec.text("")
     revision: str = codec.text("")
     args: Optional[dict[str, list[str]]] = codec.anything()
@@ -275,7 +277,8 @@ class DriverPod:
 class DaemonSet:
     """A DaemonSet of a driver. ``role`` is ``dranet``, ``provider``, ``dra``, ``device-plugin`` or ``network``.
 
-    The numbers are those of its status; ``scheduled`` and ``misscheduled`` are ``None`` in older records. ``pods`` are read for the roles but ``network``; ``None``: not read.
+    The numbers are those of its status; ``scheduled`` and ``misscheduled`` are ``None`` in older records. ``pods`` are
+    read for the roles but ``network``; ``None``: not read.
     """
 
     namespace: str = codec.text()

@@ -12,13 +12,16 @@ from functools import cached_property
 from typing import Any, Optional
 
 from .. import nics as joined
+from ..ack import fabric_ip
 from ..cluster_snapshot import ClusterNode, ClusterSnapshot
 from ..errors import RdmaError
 from ..net import Prefix
 from ..oke import addressing, child_range
+from ..oke.installed import Installed
+from ..oke.networks import NetworkDocument
 from ..oke.view import NodeView
 from ..snapshot import NodeSnapshot, Slow
-from .policy import Policy
+from .policy import ACK, Policy
 
 
 class Node(NodeView):
@@ -27,6 +30,7 @@ class Node(NodeView):
     :param child_range: range that this node uses, when it differs from the policy's.
     :param network: name of its RDMA network, when the inventory knows better than the island in IMDS.
     :param judged_at: when the judgement is made, UTC, ``YYYY-MM-DDThh:mm:ssZ``.
+    :param around: the networks that the API of the cluster names; ``None``: it was not read.
     """
 
     def __init__(
@@ -36,12 +40,44 @@ class Node(NodeView):
         child_range: str = "",
         network: str = "",
         judged_at: str = "",
+        around: Optional[NetworkDocument] = None,
     ) -> None:
         super().__init__(snapshot, policy.shape_table, policy.fabric or "")
         self.policy = policy
+        self.around = around
         self.range_text = child_range or policy.child_range
         self.network_name = network
         self.judged_at = judged_at
+
+    @cached_property
+    def nics(self) -> tuple[joined.Nic, ...]:
+        """The RDMA NICs of the fabric. On a Lingjun node those with an RDMA port, but for that of the VPC (A64)."""
+        if self.policy.target != ACK:
+            return super().nics
+        return tuple(
+            sorted(
+                [nic for nic in self.all_nics if nic.ports and nic.name != fabric_ip.VPC_INTERFACE],
+                key=self._order,
+            )
+        )
+
+    @property
+    def has_ipv4_children(self) -> bool:
+        """As for any node, but for Lingjun nodes, which have no children."""
+        return self.policy.target != ACK and super().has_ipv4_children
+
+    @cached_property
+    def fabric_interfaces(self) -> Optional[list[fabric_ip.Interface]]:
+        """The interfaces as the rules about the IP version of a Lingjun network see them; ``None``: not known."""
+        links, devices = self.snapshot.links, self.snapshot.devices
+        if links is None or devices is None:
+            return None
+        return fabric_ip.interfaces_of(links, [nic.name for nic in self.all_nics if nic.ports])
+
+    def uplink_of(self, nic: joined.Nic) -> Optional[fabric_ip.Interface]:
+        """The interface that has the addresses of an RDMA NIC: its bond, or itself (A18, A111)."""
+        found = {entry.name: entry for entry in fabric_ip.uplinks(self.fabric_interfaces or ())}
+        return found.get(nic.name) or found.get(nic.link.master if nic.link is not None else "")
 
     @property
     def slow(self) -> Slow:
@@ -93,7 +129,7 @@ class Node(NodeView):
     @property
     def pool(self) -> str:
         """The RDMA network as the inventory names it, else OCA network and shape: one cluster network has one shape."""
-        if self.network_name:
+        if self.network_name or self.policy.target == ACK:
             return self.network_name
         words = [
             str(self.oca_config.network) if self.fabric != "infiniband" else "infiniband",
@@ -139,7 +175,14 @@ class Fleet:
 
     def of(self, nodes: Iterable[Node]) -> Fleet:
         """The same run with some of the nodes."""
-        return Fleet(nodes, self.policy, self.cluster, self.judged_at)
+        found = Fleet(nodes, self.policy, self.cluster, self.judged_at)
+        found.__dict__["installed"] = self.installed  # it is the same cluster
+        return found
+
+    @cached_property
+    def installed(self) -> Installed:
+        """What the cluster runs of DRANET; nothing without a cluster."""
+        return Installed(self.cluster or ClusterSnapshot())
 
     @cached_property
     def cluster_nodes(self) -> dict[str, Optional[ClusterNode]]:

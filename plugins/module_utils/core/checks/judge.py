@@ -14,17 +14,31 @@ from fnmatch import fnmatchcase
 from typing import Any, Callable, Optional
 
 from .. import finding as model
+from ..cluster_networks import document as networks_of
 from ..cluster_snapshot import ClusterSnapshot
 from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
-from . import boot, fabric, imds, node as node_area, oca, ranges, roce, settings, tool
+from . import (
+    boot,
+    dra,
+    fabric,
+    imds,
+    node as node_area,
+    oca,
+    oca_driver,
+    ranges,
+    ranges_in_use,
+    roce,
+    settings,
+    tool,
+)
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
-from .policy import Policy
-from .registry import CATALOGUE, Check, Outcome, skipped, unknown
+from .policy import ACK, Policy
+from .registry import AREA_TARGETS, CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, settings, roce, oca, imds, ranges, fabric, tool)
+AREAS = (boot, node_area, settings, roce, oca, oca_driver, imds, ranges, ranges_in_use, fabric, dra, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
@@ -82,8 +96,9 @@ def judge(
     proven = any(entry.snapshot is not None and entry.snapshot.fabric is not None for entry in inputs)
     checks = selected(policy, proven, cluster is not None)
     custom = compile_checks(policy.checks)
+    around = None if cluster is None else networks_of(cluster)
     nodes = [
-        Node(entry.snapshot, policy, entry.child_range, entry.network, created_at)
+        Node(entry.snapshot, policy, entry.child_range, entry.network, created_at, around)
         for entry in inputs
         if entry.snapshot is not None
     ]
@@ -95,7 +110,7 @@ def judge(
         created_at=created_at,
         collection_version=version,
         target=policy.target,
-        child_range=policy.child_range,
+        child_range="" if policy.target == ACK else policy.child_range,
         exit_code=model.exit_code(findings),
         checks=tuple([check.info for check in checks] + [check.info for check in custom]),
         nodes=tuple([_row(entry, fleet_node, fleet) for entry, fleet_node in _paired(inputs, nodes)]),
@@ -117,7 +132,8 @@ def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> l
 
     :param proven: whether there are records of a proof. Without them the checks that judge such records take part only
         when ``only`` names their area.
-    :param clustered: whether a cluster was read. Without it the same holds for the checks that judge it.
+    :param clustered: whether a cluster was read. Without it the same holds for the checks that judge it, and always for
+        the checks of areas of other targets.
     :raises RdmaError: ``no_check_selected`` when a pattern matches nothing, or nothing is left.
     """
     for pattern in policy.only + policy.skip:
@@ -131,7 +147,13 @@ def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> l
     chosen = [
         CATALOGUE[check]
         for check in sorted(CATALOGUE)
-        if (_has_its_records(CATALOGUE[check], proven, clustered) or _names_area(policy, check))
+        if (
+            (
+                _has_its_records(CATALOGUE[check], proven, clustered)
+                and _is_of(policy.target, CATALOGUE[check])
+            )
+            or _names_area(policy, check)
+        )
         and (not policy.only or any(fnmatchcase(check, pattern) for pattern in policy.only))
         and not any(fnmatchcase(check, pattern) for pattern in policy.skip)
     ]
@@ -142,6 +164,11 @@ def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> l
 
 def _has_its_records(check: Check, proven: bool, clustered: bool) -> bool:
     return (proven or not check.proof) and (clustered or not check.cluster)
+
+
+def _is_of(target: str, check: Check) -> bool:
+    """Whether the area of a check is one of the target; a check of an area for all targets says itself why not."""
+    return target in AREA_TARGETS.get(check.info.area, (target,))
 
 
 def _names_area(policy: Policy, check: str) -> bool:
@@ -283,7 +310,24 @@ def _row(entry: NodeInput, node: Optional[Node], fleet: Fleet) -> NodeRow:
         fabric=node.fabric,
         collected_at=entry.snapshot.collected_at,
         snapshot=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest(),
-        nics=tuple([_nic_row(node, nic, child) for nic, child in node.children]) or _proven_rows(node),
+        nics=_nic_rows(node) or _proven_rows(node),
+    )
+
+
+def _nic_rows(node: Node) -> tuple[NicRow, ...]:
+    if node.policy.target == ACK:  # there are no children, and the addresses are those of the bonds
+        return tuple([_uplink_row(node, nic) for nic in node.nics])
+    return tuple([_nic_row(node, nic, child) for nic, child in node.children])
+
+
+def _uplink_row(node: Node, nic: Any) -> NicRow:
+    top = node.uplink_of(nic)
+    addresses = [str(prefix).partition("/")[0] for prefix in top.addresses] if top is not None else []
+    return NicRow(
+        index=-1,
+        name=nic.name,
+        device=nic.device.name if nic.device is not None else "",
+        observed=addresses[0] if addresses else "",
     )
 
 
@@ -316,19 +360,34 @@ def _nic_row(node: Node, nic: Any, child: Any) -> NicRow:
     )
 
 
+_SETTINGS = (
+    "netns_mode",
+    "child_range",
+    "fabric",
+    "mtu",
+    "arp_ignore",
+    "arp_announce",
+    "agent_version",
+    "max_age",
+)
+_LINGJUN_SETTINGS = (
+    "netns_mode",
+    "fabric",
+    "mtu",
+    "max_age",
+    "resource_name",
+    "rdma_mode",
+    "non_host_network",
+    "resource_count",
+    "plugin_version",
+    "compute_ip_version",
+)
+
+
 def _settings(policy: Policy) -> dict[str, str]:
     """The settings that a reader of the report needs, as text; what is not set is left out."""
     settings = {}
-    for name in (
-        "netns_mode",
-        "child_range",
-        "fabric",
-        "mtu",
-        "arp_ignore",
-        "arp_announce",
-        "agent_version",
-        "max_age",
-    ):
+    for name in _LINGJUN_SETTINGS if policy.target == ACK else _SETTINGS:
         value = getattr(policy, name)
         if value is not None:
             settings[name] = str(value)

@@ -19,6 +19,7 @@ from ..oke.constants import MAX_NICS, TABLE_BASE
 from ..snapshot import Link, ModuleOption, RdmaPort
 from .context import Fleet, Node, most_common
 from .registry import (
+    NOT_ON_LINGJUN,
     Outcome,
     bad,
     compared,
@@ -207,6 +208,7 @@ def _driver_modules(node: Node) -> tuple[str, ...]:
     CRITICAL,
     "Look for a failed NIC (lspci, kernel log) and open a hardware ticket; count is per shape (shape table).",
     needs=("devices", "links"),
+    targets=NOT_ON_LINGJUN,
     evidence=(INFINIBAND_CLASS,),
 )
 def nic_count(node: Node) -> Outcome:
@@ -284,6 +286,7 @@ def pci_places(node: Node) -> Outcome:
     ERROR,
     "Check the udev naming rules and OCA; a NIC without name and address is moved into the pod by a claim.",
     needs=("links",),
+    targets=NOT_ON_LINGJUN,
     evidence=(NET_CLASS,),
 )
 def names(node: Node) -> Outcome:
@@ -477,6 +480,7 @@ def active_mtu(node: Node) -> Outcome:
     ERROR,
     "Set net.ipv4.conf.NIC.arp_ignore=1 and arp_announce=2 (OCA does); DRANET copies them to the child.",
     needs=("links",),
+    targets=NOT_ON_LINGJUN,
     evidence=("/proc/sys/net/ipv4/conf",),
 )
 def arp(node: Node) -> Outcome:
@@ -517,6 +521,7 @@ def arp(node: Node) -> Outcome:
     ERROR,
     "Set net.ipv4.conf.NIC.rp_filter (and 'all') to 2 or 0.",
     needs=("links",),
+    targets=NOT_ON_LINGJUN,
     evidence=("/proc/sys/net/ipv4/conf",),
 )
 def rp_filter(node: Node) -> Outcome:
@@ -569,6 +574,7 @@ def _by_number(name: str) -> tuple[str, int, str]:
     ERROR,
     "Take the NIC out of the bond or bridge: DRANET cannot give a bonded NIC to a pod.",
     needs=("links",),
+    targets=NOT_ON_LINGJUN,
     evidence=("rtnetlink",),
 )
 def masters(node: Node) -> Outcome:
@@ -652,6 +658,7 @@ def _firmware(node: Node) -> list[tuple[str, str]]:
     ERROR,
     "Move the other user to a table outside 100 to 115.",
     needs=("routes", "rules"),
+    targets=NOT_ON_LINGJUN,
     evidence=("rtnetlink",),
 )
 def tables(node: Node) -> Outcome:
@@ -677,6 +684,7 @@ def tables(node: Node) -> Outcome:
     "Turn off router advertisements on the RDMA NICs (accept_ra=0): DRANET takes NICs with a default route for "
     "uplinks.",
     needs=("routes", "links"),
+    targets=NOT_ON_LINGJUN,
     evidence=("rtnetlink",),
 )
 def ipv6_default(node: Node) -> Outcome:
@@ -705,6 +713,7 @@ def ipv6_default(node: Node) -> Outcome:
     WARNING,
     "Delete the interface when no claim uses it: 'ip link delete NAME'.",
     needs=("links",),
+    targets=NOT_ON_LINGJUN,
     evidence=("rtnetlink",),
 )
 def leftovers(node: Node) -> Outcome:

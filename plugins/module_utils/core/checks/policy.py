@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Optional
 
 from .. import codec
+from ..ack import fabric_ip, names
 from ..errors import RdmaError
 from ..finding import ERROR, SEVERITIES, Waiver
 from ..net import Prefix, parse_prefix
@@ -19,7 +20,7 @@ from ..oke import networks, shapes
 from ..oke.networks import NetworkDocument
 from ..roce_qos import Wish, wish
 
-TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
+OKE, SPIDERPOOL, ACK = TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
 NETNS_MODES = ("shared", "exclusive")
 NETWORK_KINDS = ("vcn_cidrs", "pod_cidrs", "service_cidrs", "peer_cidrs")
 
@@ -76,6 +77,12 @@ class Policy:
     service_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
     peer_cidrs: Optional[tuple[str, ...]] = codec.texts(None)
     cluster_networks: Any = codec.anything()
+    resource_name: str = codec.text(names.RESOURCE)
+    rdma_mode: str = codec.text(names.SHARED)
+    non_host_network: bool = codec.boolean(False)
+    resource_count: Optional[int] = codec.integer(None)
+    plugin_version: Optional[str] = codec.text(None)
+    compute_ip_version: Optional[str] = codec.text(None)
     shapes: Any = codec.anything()
     checks: tuple[CustomCheck, ...] = codec.items(CustomCheck)
     waivers: tuple[WaiverRule, ...] = codec.items(WaiverRule)
@@ -110,6 +117,8 @@ class Policy:
     def _validate(self) -> None:
         _one_of("policy.target", self.target, TARGETS)
         _one_of("policy.netns_mode", self.netns_mode, NETNS_MODES)
+        _one_of("policy.rdma_mode", self.rdma_mode, names.MODES)
+        _plugin(self)
         if self.fabric is not None:
             _one_of("policy.fabric", self.fabric, shapes.FABRICS)
         for kind in NETWORK_KINDS:
@@ -176,6 +185,18 @@ def _qos(policy: Policy) -> None:
     problems = wish(given[0] or 0, given[1] or 0, given[2], given[3])[1]
     if problems:
         raise RdmaError("policy_value", " ".join(["policy: %s" % problem.message for problem in problems]))
+
+
+def _plugin(policy: Policy) -> None:
+    if policy.resource_count is not None and policy.resource_count < 1:
+        raise RdmaError(
+            "policy_value", "policy.resource_count must be 1 or more, found %d." % policy.resource_count
+        )
+    if policy.plugin_version is not None and fabric_ip.version_of(policy.plugin_version) is None:
+        raise RdmaError(
+            "policy_value",
+            "policy.plugin_version must begin like 1.1.5 or v1.1.5, found %r." % policy.plugin_version,
+        )
 
 
 def _refuse_unknown_keys(document: dict[Any, Any], cls: Any, where: str) -> None:

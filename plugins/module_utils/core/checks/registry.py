@@ -52,11 +52,23 @@ class Check:
 
 CATALOGUE: dict[str, Check] = {}
 
+AREA_TARGETS = {
+    "OCA": ("oke_dranet",),
+    "IMDS": ("oke_dranet",),
+    "RANGE": ("oke_dranet",),
+    "DRA": ("oke_dranet",),
+    "ACK": ("ack_lingjun",),
+}
+"""Areas that are for one target only; their checks do not take part in the judgement of another one."""
+NOT_ON_LINGJUN = ("oke_dranet", "spiderpool_sriov")
+"""Targets of what does not hold on Lingjun nodes, whose RDMA NICs are bonds with other names (A18)."""
+
 
 def _register(
     check: str, title: str, severity: str, hint: str, scope: str, **more: Any
 ) -> Callable[[Any], Any]:
     area = check.split("-")[1]
+    more.setdefault("targets", AREA_TARGETS.get(area, ()))
     info = CheckInfo(check, title, severity, area, hint, "checks/%s.md#%s" % (area.lower(), check.lower()))
 
     def decorate(function: Any) -> Any:
@@ -117,6 +129,10 @@ def bad(subject: str, message: str, expected: str = "", observed: str = "") -> D
     return Detail(subject, FAIL, message, expected, observed)
 
 
+def odd(subject: str, message: str, expected: str = "", observed: str = "") -> Detail:
+    return Detail(subject, WARN, message, expected, observed)
+
+
 def unclear(subject: str, message: str) -> Detail:
     return Detail(subject, UNKNOWN, message)
 
@@ -152,6 +168,21 @@ def rolled_up(
         return Outcome(as_status, _sentence(wrong), expected or wrong[0].expected, _shared(wrong), kept)
     if unsure:
         return Outcome(UNKNOWN, _sentence(unsure), expected, details=kept)
+    return Outcome(PASS, good % len(kept) if "%d" in good else good)
+
+
+def weighed(details: Iterable[Detail], good: str, none: str) -> Outcome:
+    """One outcome from details that say themselves how bad they are: the worst of fail, warn, unknown; else pass.
+
+    Parameters as for :func:`rolled_up`.
+    """
+    kept = tuple(details)
+    if not kept:
+        return skipped(none)
+    for status in (FAIL, WARN, UNKNOWN):
+        told = [detail for detail in kept if detail.status == status]
+        if told:
+            return Outcome(status, _sentence(told), told[0].expected, _shared(told), kept)
     return Outcome(PASS, good % len(kept) if "%d" in good else good)
 
 

@@ -226,6 +226,8 @@ REGISTRY, PLUGINS = "/var/lib/kubelet/plugins_registry/", "/var/lib/kubelet/devi
         (changed(paths=[REGISTRY]), "dra", True),
         (changed(paths=[REGISTRY], image="x/csi-node-driver-registrar"), "", False),
         (changed(paths=[PLUGINS]), "device-plugin", False),
+        (changed(name="ack-rdma-dp-ds", image="acs/k8s-rdma-sriov-dev-plugin:v1"), "device-plugin", True),
+        (changed(paths=[REGISTRY], name="ack-rdma-dp-ds"), "device-plugin", True),
         (changed(paths=[PLUGINS], name="sriov-device-plugin"), "device-plugin", True),
         (changed(paths=[PLUGINS], name="ack-rdma-dp-ds"), "device-plugin", True),
         (changed(name="kube-proxy"), "network", False),
@@ -266,6 +268,37 @@ def test_a_pod_of_an_older_template() -> None:
     found = reading.driver_pod(content, owner)
     assert found is not None
     assert found.args == {"wait": [], "dranet": ["--v=4", "--token=(removed)"]}
+
+
+@pytest.mark.parametrize(
+    ("states", "trouble"),
+    [
+        ([{"state": {"running": {}}}], ""),
+        ([{"state": {"waiting": {"reason": "ContainerCreating"}}}], "ContainerCreating"),
+        (
+            [
+                {"state": {"running": {}}},
+                {
+                    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                    "lastState": {"terminated": {"reason": "Error", "exitCode": 1}},
+                },
+            ],
+            "CrashLoopBackOff, last Error, exit code 1",
+        ),
+        (
+            [{"state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}],
+            "last OOMKilled, exit code 137",
+        ),
+    ],
+)
+def test_why_a_pod_is_not_ready(states: list[dict[str, Any]], trouble: str) -> None:
+    """A98: the last state of the container tells what the counts do not."""
+    content = copy.deepcopy(objects.POD)
+    content["status"]["containerStatuses"] = states
+    content["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    found = reading.driver_pod(content, reading.daemonset(objects.DAEMONSET))
+    assert found is not None
+    assert found.trouble == trouble
 
 
 def test_a_pod_of_somebody_else() -> None:
