@@ -141,6 +141,17 @@ class Cluster:
         """What the server tells about its version."""
         return self.get("/version")
 
+    def text(self, path: str, **query: Any) -> str:
+        """What is at a path that has no JSON, such as the log of a container.
+
+        :raises RdmaError: one of the codes ``kube_...``.
+        """
+        call = failures.call_of(self.server, "GET", path)
+        answer = self._send_again(call, query, "*/*")
+        if not 200 <= answer.code < 300:
+            raise failures.error_of_answer(call, answer.code, answer.body, answer.headers)
+        return answer.body.decode("utf-8", "replace")
+
     def resources(self, root: str = "") -> list[Resource]:
         """What the server serves: ``/api`` the core group, ``/apis`` all others, each in one request; kept.
 

@@ -17,8 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
+from ..errors import RdmaError
 from ..kube import quantity
+from ..kube.manifest import require_name
 from ..kube.objects import entries, mapping, text
+from ..workloads import api_rules
 from .names import RESOURCE, TAINT_KEY
 from .pod_script import SCHEMA, SCRIPT
 from .verdict import FAIL, UNKNOWN, WARN, Reason, worst
@@ -106,6 +109,29 @@ class Verdict:
     def reasons(self) -> list[str]:
         """The codes of the problems."""
         return [problem.code for problem in self.problems]
+
+
+def require(test: PodTest, nodes: Sequence[str]) -> None:
+    """What would make a Job that the API server refuses.
+
+    :raises RdmaError: ``name_malformed``, ``workload_malformed``, ``workload_shm``, ``workload_incomplete``
+    """
+    what = "The pod test"
+    require_name(test.namespace, "A namespace", label=True)
+    for node in nodes:
+        require_name(node, "A node")
+    for secret in test.pull_secrets:
+        require_name(secret, "A Secret with credentials for images")
+    if not test.image.strip():
+        raise RdmaError(
+            "workload_incomplete",
+            "%s needs an image." % what,
+            hint="Name the image of your jobs, or any other with a POSIX shell.",
+        )
+    api_rules.require_resource(what, "resource_name", test.resource_name)
+    for toleration in test.tolerations:
+        api_rules.require_toleration(what, toleration)
+    api_rules.require_sizes("Job", "of the pod test", test.shm, "", "")
 
 
 # --- the Job ---------------------------------------------------------------------------------------------------------
