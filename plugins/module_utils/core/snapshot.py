@@ -40,7 +40,7 @@ class Collector:
 
 @dataclass(frozen=True)
 class HostInfo:
-    """The machine: ``boot_time`` in seconds since the epoch."""
+    """The machine: ``boot_time`` in seconds since the epoch, ``cgroup`` the version of control groups, ``v1``, ``v2``."""
 
     hostname: str = codec.text("")
     kernel: str = codec.text("")
@@ -49,6 +49,7 @@ class HostInfo:
     os_version: str = codec.text("")
     boot_id: str = codec.text("")
     boot_time: Optional[int] = codec.integer(None)
+    cgroup: str = codec.text("")
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ MODPROBE = (
     "/lib/modprobe.d",
 )
 COMMAND_LINE = "/proc/cmdline"
+CGROUPS = "/sys/fs/cgroup"
 _LARGE = 8 << 20
 _LARGE_FILE = 1 << 20
 # Modules that the checks ask about (NODE-006, S3, S34, S41), and the drivers of RDMA NICs of other vendors.
@@ -64,7 +65,15 @@ def host(root: Root) -> HostInfo:
         os_version=release.get("VERSION_ID", ""),
         boot_id=root.value("/proc/sys/kernel/random/boot_id") or "",
         boot_time=boot_time(root),
+        cgroup=_cgroup(root),
     )
+
+
+def _cgroup(root: Root) -> str:
+    """The hierarchy of control groups that the resources are in (A11): ``v2``, ``v1``; empty: it cannot be told."""
+    if root.exists(CGROUPS + "/cgroup.controllers"):
+        return "v2"
+    return "v1" if root.exists(CGROUPS + "/memory") else ""
 
 
 def _os_release(root: Root) -> dict[str, str]:

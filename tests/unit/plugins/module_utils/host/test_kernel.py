@@ -109,6 +109,17 @@ def test_the_machine(tmp_path: Path) -> None:
     assert found.architecture == ""
 
 
+def test_control_groups(tmp_path: Path) -> None:
+    """A11."""
+    root = Root(str(tmp_path))
+    assert kernel.host(root).cgroup == ""
+    (tmp_path / "sys/fs/cgroup/memory").mkdir(parents=True)
+    assert kernel.host(root).cgroup == "v1"
+    put(tmp_path, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n")
+    assert kernel.host(root).cgroup == "v2"
+    assert root.errors == []
+
+
 def test_this_machine_tells_its_own_names() -> None:
     found = kernel.host(Root())
     assert found.architecture

@@ -123,6 +123,14 @@ def test_links_and_addresses_of_a_namespace(netns: str) -> None:
         )
 
 
+def test_addresses_that_are_not_unique_yet(netns: str) -> None:
+    """A65: on a link that is down the check for duplicates has not begun."""
+    batch(netns, LINKS + "addr add fd11::9/64 dev rdma1\n")
+    links = {link.name: link for link in read(netns, "links").links or ()}
+    assert links["rdma1"].addresses == links["rdma1"].unusable == ("fd11::9/64",)
+    assert "10.224.13.19/12" not in links["rdma0"].unusable
+
+
 ROUTES = """
 route add 10.208.0.0/12 dev rdma0 scope link src 10.224.13.19 table 115
 route add default via 10.224.0.1 dev rdma0 proto dhcp metric 100
