@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, judge
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import ResultDocument
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
 from ansible_collections.rdma.k8s.tests.support import fleet
@@ -41,7 +42,8 @@ class Case:
     :param also: the other checks that the same edit makes fail, warn or unknown, with their status: all of them.
     :param settings: policy settings beside :data:`SURROUNDINGS`.
     :param inputs: the whole fleet, for cases that are not one edit of one node.
-    :param node: the node (or ``(fleet)``) whose finding is meant.
+    :param cluster: makes the snapshot of the cluster, for cases that need one.
+    :param node: the node (or ``(fleet)``, or the name of the cluster) whose finding is meant.
     """
 
     check: str
@@ -56,6 +58,7 @@ class Case:
     node: str = SICK
     child_range: str = ""
     features_file: bool = True
+    cluster: Optional[Callable[[], ClusterSnapshot]] = None
 
     @property
     def name(self) -> str:
@@ -91,7 +94,8 @@ class Case:
     def judge(self) -> ResultDocument:
         """The whole catalogue over the case's fleet."""
         policy = Policy.from_dict({**SURROUNDINGS, **self.settings})
-        return judge(self.fleet(), policy, fleet.JUDGED_AT)
+        cluster = self.cluster() if self.cluster is not None else None
+        return judge(self.fleet(), policy, fleet.JUDGED_AT, cluster=cluster)
 
 
 def not_good(document: ResultDocument, node: str) -> dict[str, str]:

@@ -51,8 +51,9 @@ def inject(case: Case) -> Detection:
     """Judge the fleet of a case and compare with what the case says."""
     inputs = case.fleet()
     policy = Policy.from_dict({**SURROUNDINGS, **case.settings})
+    cluster = case.cluster() if case.cluster is not None else None
     started = time.perf_counter()
-    document = judge(inputs, policy, fleet.JUDGED_AT)
+    document = judge(inputs, policy, fleet.JUDGED_AT, cluster=cluster)
     milliseconds = (time.perf_counter() - started) * 1000
     results = not_good(document, case.node)
     found = results.get(case.check) == case.status

@@ -40,7 +40,7 @@ class Collector:
 
 @dataclass(frozen=True)
 class HostInfo:
-    """The machine: ``boot_time`` in seconds since the epoch, ``cgroup`` the version of control groups, ``v1``, ``v2``."""
+    """The machine: ``boot_time`` in seconds since the epoch, ``cgroup`` is ``v1``, ``v2``, or empty: not known."""
 
     hostname: str = codec.text("")
     kernel: str = codec.text("")
