@@ -227,12 +227,16 @@ more:
   type: list
   elements: dict
   sample: [{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: rdma-nic}}]
-removable:
-  description: All objects that a deployment can have made, by name.
+child_range:
+  description: The child range in force.
   returned: success
-  type: list
-  elements: dict
-  sample: [{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: dranet, namespace: kube-system}}]
+  type: str
+  sample: 10.208.0.0/12
+published_range:
+  description: The range that the slices will show; empty when this DRANET publishes none.
+  returned: success
+  type: str
+  sample: 10.208.0.0/12
 needed_today:
   description: Which DRANET is needed today, in one sentence.
   returned: success
@@ -245,11 +249,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _module, chart_files
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import (
-    deployment,
-    dranet_objects,
-    dranet_wish as wishes,
-)
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import deployment, dranet_wish as wishes
 
 _LIST: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 _DICT: dict[str, Any] = {"type": "dict", "default": {}}
@@ -259,8 +259,7 @@ _TOLERATIONS: list[dict[str, str]] = [{"operator": "Exists"}]
 def _result(params: dict[str, Any]) -> dict[str, Any]:
     wish = wishes.wish(params)
     chart = chart_files.read(params["chart"]) if params["chart"] else None
-    removable = dranet_objects.removable(wish.namespace, wish.device_class)
-    return {**deployment.decide(wish, chart).to_dict(), "removable": removable}
+    return deployment.decide(wish, chart).to_dict()
 
 
 def main() -> None:

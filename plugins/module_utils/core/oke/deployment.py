@@ -29,6 +29,7 @@ class Deployment:
     :param dranet: the objects of DRANET; empty: the chart makes them.
     :param provider: the objects of the provider.
     :param more: objects that come last: the DeviceClass.
+    :param published_range: what the slices will show; empty: nobody publishes it.
     """
 
     method: str
@@ -40,6 +41,8 @@ class Deployment:
     dranet: tuple[dict[str, Any], ...]
     provider: tuple[dict[str, Any], ...]
     more: tuple[dict[str, Any], ...]
+    child_range: str
+    published_range: str
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -53,6 +56,8 @@ class Deployment:
             "dranet": list(self.dranet),
             "provider": list(self.provider),
             "more": list(self.more),
+            "child_range": self.child_range,
+            "published_range": self.published_range,
             "needed_today": NEEDED_TODAY,
         }
 
@@ -93,6 +98,8 @@ def decide(wish: DeploymentWish, chart: Optional[Chart] = None) -> Deployment:
         dranet=() if by_chart else tuple(dranet_objects.dranet(wish, able)),
         provider=tuple(dranet_objects.provider(wish)) if wish.mode == "webhook" else (),
         more=tuple(dranet_objects.device_class(wish)),
+        child_range=str(wish.range),
+        published_range=str(wish.range) if wish.mode == "webhook" or able.profile else "",
     )
 
 
@@ -176,6 +183,7 @@ def _values(wish: DeploymentWish) -> dict[str, Any]:
     elif wish.flags:
         arguments["cloudProviderOptions"] = {OKE: {CHILD_RANGE_OPTION: str(wish.range)}}
     values: dict[str, Any] = {
+        "fullnameOverride": dranet_objects.DRANET,
         "image": image,
         "args": arguments,
         "kubeletRootDir": wish.kubelet_root,

@@ -121,21 +121,6 @@ def device_class(wish: DeploymentWish) -> list[dict[str, Any]]:
     return [made]
 
 
-def removable(namespace: str, device_class_name: str) -> list[dict[str, Any]]:
-    """All that the role can have made, by name, in the order in which it is applied."""
-    documents: list[dict[str, Any]] = [
-        _named("v1", "ConfigMap", PROVIDER, namespace),
-        _named("apps/v1", "DaemonSet", PROVIDER, namespace),
-        _named("v1", "ServiceAccount", DRANET, namespace),
-        _named(_RBAC + "/v1", "ClusterRole", DRANET),
-        _named(_RBAC + "/v1", "ClusterRoleBinding", DRANET),
-        _named("apps/v1", "DaemonSet", DRANET, namespace),
-    ]
-    if device_class_name:
-        documents.append(_named(claims.API_VERSION, "DeviceClass", device_class_name))
-    return documents
-
-
 def args(wish: DeploymentWish, able: Abilities) -> list[str]:
     """The command line of DRANET. Flags that a version does not know are fatal at start (F97): they are left out."""
     found = ["/dranet", "--v=%d" % wish.log_verbosity, "--hostname-override=$(NODE_NAME)"]
@@ -321,8 +306,3 @@ def _metadata(name: str, namespace: str = "") -> dict[str, Any]:
     if namespace:
         found["namespace"] = namespace
     return {**found, "labels": _labels(name)}
-
-
-def _named(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata}
