@@ -40,6 +40,7 @@ class Node(NodeView):
         child_range: str = "",
         network: str = "",
         judged_at: str = "",
+        *,
         around: Optional[NetworkDocument] = None,
     ) -> None:
         super().__init__(snapshot, policy.shape_table, policy.fabric or "")

@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ..cluster_snapshot import SliceDevice
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING
 from ..oke import imds
+from ..oke.constants import DRIVER
+from ..oke.installed import RANGE_ATTRIBUTE
+from ..workloads.wish import OKE
 from .context import Fleet, Node, most_common
+from .dra import published
 from .registry import (
     Outcome,
     bad,
     failed,
     fleet_check,
+    listed,
     node_check,
     ok,
     passed,
@@ -182,6 +188,54 @@ def fabric_family(node: Node) -> Outcome:
     if found != planned:
         return failed("The fabric is %s, planned is %s." % (found, planned), expected=planned, observed=found)
     return passed("The fabric is %s." % found)
+
+
+@fleet_check(
+    "RDMA-IMDS-007",
+    "The devices are published with what the metadata says",
+    WARNING,
+    "Wait five minutes, which is how often the driver reads the metadata; then restart its pod on this node.",
+    needs=("imds",),
+    evidence=("imds:/host/", "imds:/instance/", "resourceslices.resource.k8s.io"),
+    cluster=True,
+    targets=(OKE,),
+)
+def as_published(fleet: Fleet) -> dict[str, Outcome]:
+    """F9, F66, F70: island, blocks, rack, shape and kind of the fabric; the child range is that of RDMA-RANGE-014."""
+    return published(_as_published_on, fleet)
+
+
+def _as_published_on(node: Node, devices: list[SliceDevice]) -> Outcome:
+    wanted = {
+        name: next(iter(value.values()))
+        for name, value in imds.attributes(node.metadata).items()
+        if name != RANGE_ATTRIBUTE
+    }
+    own = [device for device in devices if device.attributes.get(DRIVER + "/rdma") is True]
+    details = []
+    for name, value in sorted(wanted.items()):
+        held = {
+            repr(device.attributes[name]): device.attributes[name]
+            for device in own
+            if name in device.attributes
+        }
+        odd = sorted([text for text, found in held.items() if found != value])
+        if odd:
+            details.append(
+                bad(
+                    name,
+                    "published is %s, the metadata has %r" % (listed(odd, 3), value),
+                    repr(value),
+                    odd[0],
+                )
+            )
+        elif held:
+            details.append(ok(name))
+    if not wanted or not own:
+        return skipped(
+            "The metadata tells nothing to publish." if not wanted else "No RDMA device is published."
+        )
+    return rolled_up(details, "%d attributes.", "No device has an attribute of OKE.", as_status="warn")
 
 
 @node_check(

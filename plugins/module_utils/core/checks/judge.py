@@ -26,7 +26,6 @@ from . import (
     imds,
     node as node_area,
     oca,
-    oca_driver,
     ranges,
     ranges_in_use,
     roce,
@@ -38,7 +37,7 @@ from .custom import CompiledCheck, compile_checks
 from .policy import ACK, Policy
 from .registry import AREA_TARGETS, CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, settings, roce, oca, oca_driver, imds, ranges, ranges_in_use, fabric, dra, tool)
+AREAS = (boot, node_area, settings, roce, oca, imds, ranges, ranges_in_use, fabric, dra, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
@@ -98,7 +97,7 @@ def judge(
     custom = compile_checks(policy.checks)
     around = None if cluster is None else networks_of(cluster)
     nodes = [
-        Node(entry.snapshot, policy, entry.child_range, entry.network, created_at, around)
+        Node(entry.snapshot, policy, entry.child_range, entry.network, created_at, around=around)
         for entry in inputs
         if entry.snapshot is not None
     ]

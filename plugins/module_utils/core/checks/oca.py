@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
+from ..cluster_snapshot import DriverPod
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING
 from ..net import Address, parse_prefix
 from ..nics import Nic
 from ..oke import addressing, layout, oca
 from ..oke.constants import DEFAULT_OCA_NETWORK
+from ..oke.installed import Program
 from ..oke.oca_file import netmask_of
-from .context import Node
+from ..workloads.wish import OKE
+from .context import Fleet, Node
+from .dra import no_driver
 from .registry import (
     Outcome,
     bad,
     failed,
+    fleet_check,
+    listed,
     node_check,
     ok,
     passed,
@@ -31,6 +37,7 @@ from .registry import (
     unknown,
     warned,
 )
+from .tool import seconds_between
 
 DIRECTORY = "/etc/oracle-cloud-agent/plugins/oci-hpc/oci-hpc-configure"
 NETWORK_FILE = DIRECTORY + "/rdma_network.json"
@@ -393,3 +400,87 @@ def effective_network(node: Node) -> Outcome:
 
 
 LEGACY_NETWORK = parse_prefix("192.168.0.0/16")
+
+
+def _on_range_pods(fleet: Fleet, check: Callable[[Node, Program, DriverPod], Outcome]) -> dict[str, Outcome]:
+    """A judgement of the pod on each node that reads the files of OCA, where there are some."""
+    outcomes = {}
+    missing = no_driver(fleet)
+    for node in fleet.nodes:
+        entry = fleet.cluster_nodes[node.name]
+        held = None if entry is None else fleet.installed.range_pod(entry.name)
+        if not _has_files(node):
+            outcomes[node.name] = skipped("OCA has no configuration file on this node.")
+        elif missing is not None:
+            outcomes[node.name] = missing
+        elif entry is None:
+            outcomes[node.name] = unknown(fleet.why_no_cluster_node(node))
+        elif held is None and any(found.daemonset.pods is None for found in fleet.installed.range_source):
+            outcomes[node.name] = unknown("The pods of the driver could not be read.")
+        elif held is None:
+            outcomes[node.name] = skipped("No pod that reads the files is on this node; see RDMA-DRA-001.")
+        else:
+            outcomes[node.name] = check(node, *held)
+    return outcomes
+
+
+def _has_files(node: Node) -> bool:
+    files = node.snapshot.oca
+    return files is not None and bool(files.rdma_network or files.rdma_features_enable)
+
+
+@fleet_check(
+    "RDMA-OCA-013",
+    "The driver sees the configuration of OCA",
+    ERROR,
+    "Mount the directory of the node, read-only: extraVolumes and extraVolumeMounts of the chart.",
+    needs=("oca",),
+    evidence=("daemonsets.apps", DIRECTORY),
+    cluster=True,
+    targets=(OKE,),
+)
+def mounted(fleet: Fleet) -> dict[str, Outcome]:
+    """F54, F118: a file that the driver does not see counts as absent, silently, and the default network is taken."""
+    return _on_range_pods(fleet, _mounted_on)
+
+
+def _mounted_on(node: Node, program: Program, pod: DriverPod) -> Outcome:
+    if program.has_mounted(DIRECTORY):
+        return passed("%s has it mounted." % program.name)
+    return failed(
+        "%s does not mount %s, and a file is there." % (program.name, DIRECTORY),
+        expected=DIRECTORY,
+        observed=listed([mount.host for mount in program.container.mounts if mount.host]) or "no directory",
+    )
+
+
+@fleet_check(
+    "RDMA-OCA-014",
+    "The driver was started after the last change of OCA's files",
+    WARNING,
+    "Restart the driver pod of the node, drained: the files are read at its start.",
+    needs=("oca",),
+    evidence=("pods", DIRECTORY),
+    cluster=True,
+    targets=(OKE,),
+)
+def started_later(fleet: Fleet) -> dict[str, Outcome]:
+    """F54: the files are read once. Both times are of the clock of the node."""
+    return _on_range_pods(fleet, _started_on)
+
+
+def _started_on(node: Node, program: Program, pod: DriverPod) -> Outcome:
+    changed = node.snapshot.oca.modified if node.snapshot.oca is not None else None
+    started = seconds_between("1970-01-01T00:00:00Z", pod.started)
+    if started is None:
+        return unknown("The pod %s does not run." % pod.name)
+    if changed is None:
+        return unknown("The time of the last change of the files is not known.")
+    if started < changed:
+        return warned(
+            "The pod %s was started %d s before the last change of the files."
+            % (pod.name, changed - started),
+            expected="started later",
+            observed=pod.started,
+        )
+    return passed("The pod %s was started at %s." % (pod.name, pod.started))

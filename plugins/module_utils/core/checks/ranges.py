@@ -12,17 +12,19 @@ from collections.abc import Iterable
 from typing import Callable, Optional
 
 from ..errors import RdmaError
-from ..finding import CRITICAL, ERROR, INFO, Detail
+from ..finding import CRITICAL, ERROR, INFO, PASS, Detail
 from ..net import Prefix, find_prefix
 from ..oke import child_range as rules, conflicts, imds
 from ..oke.addressing import Vnic
 from ..oke.constants import DEFAULT_CHILD_RANGE, MAX_NICS
 from ..oke.networks import OPTIONS
 from ..snapshot import Route
-from .context import Fleet, Node, most_common
+from ..workloads.wish import OKE
+from .context import Fleet, Node, cluster_reason, most_common
 from .registry import (
     Outcome,
     bad,
+    compared,
     failed,
     fleet_check,
     listed,
@@ -252,9 +254,22 @@ def labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
     """The networks of a setting, and those of the document of this kind with their sources, each with its label."""
     policy = node.policy
     given = [("%s %s" % (label, network), network) for network in policy.networks.get(kind, ())]
+    around = policy.around.of_kind(OPTIONS[kind])
+    if node.around is not None:
+        known = {network for _label, network in given} | {entry.network for entry in around}
+        around += [entry for entry in node.around.of_kind(OPTIONS[kind]) if entry.network not in known]
     return given + [
-        ("%s %s (%s)" % (label, entry.network, ", ".join(entry.sources)), entry.network)
-        for entry in policy.around.of_kind(OPTIONS[kind])
+        ("%s %s (%s)" % (label, entry.network, ", ".join(entry.sources)), entry.network) for entry in around
+    ]
+
+
+def _not_known(node: Node, kind: str) -> list[str]:
+    """Why the API of the cluster does not name the whole networks of a kind, where nothing else names them either."""
+    given = node.policy.networks.get(kind) or node.policy.around.of_kind(OPTIONS[kind])
+    if node.around is None or given:
+        return []
+    return [
+        entry.message for entry in node.around.unread if "whole %s network" % OPTIONS[kind] in entry.message
     ]
 
 
@@ -263,16 +278,17 @@ def labelled(node: Node, kind: str, label: str) -> list[tuple[str, Prefix]]:
     "The child range overlaps no pod CIDR",
     CRITICAL,
     "Choose another range: the driver cannot see the whole pod CIDR and would not refuse it.",
-    evidence=("setting pod_cidrs", "setting cluster_networks"),
+    evidence=("setting pod_cidrs", "setting cluster_networks", "pod CIDRs"),
 )
 @_ipv4_only
 def against_pods(node: Node) -> Outcome:
-    """F50."""
+    """F50: those of the settings, and those that the API of the cluster names."""
     return _overlap(
         node,
         labelled(node, "pod_cidrs", "pod CIDR"),
         "%d pod CIDRs are apart.",
         NOT_GIVEN % ("pod CIDR", "pod_cidrs"),
+        _not_known(node, "pod_cidrs"),
     )
 
 
@@ -281,16 +297,17 @@ def against_pods(node: Node) -> Outcome:
     "The child range overlaps no service CIDR",
     CRITICAL,
     "Choose another range: the driver checks one service address only.",
-    evidence=("setting service_cidrs", "setting cluster_networks"),
+    evidence=("setting service_cidrs", "setting cluster_networks", "service CIDRs"),
 )
 @_ipv4_only
 def against_services(node: Node) -> Outcome:
-    """F48, F50."""
+    """F48, F50: those of the settings, and those that the API of the cluster names."""
     return _overlap(
         node,
         labelled(node, "service_cidrs", "service CIDR"),
         "%d service CIDRs are apart.",
         NOT_GIVEN % ("service CIDR", "service_cidrs"),
+        _not_known(node, "service_cidrs"),
     )
 
 
@@ -463,11 +480,48 @@ def _unique_on(node: Node, owners: dict[int, list[str]]) -> Outcome:
     ERROR,
     "Finish or roll back the change of the range: a child in the old range cannot reach one in the new.",
     needs=("links",),
-    evidence=("setting child_range", "host variable rdma_child_range"),
+    evidence=(
+        "setting child_range",
+        "host variable rdma_child_range",
+        "pods",
+        "resourceslices.resource.k8s.io",
+    ),
 )
 def one_range(fleet: Fleet) -> dict[str, Outcome]:
-    """F24."""
-    return _per_network(fleet, _one_range)
+    """F24, F70, F94: the range that is told for each node, and that of its driver and of its devices, where known."""
+    outcomes = _per_network(fleet, _one_range)
+    if fleet.cluster is None or fleet.policy.target != OKE or not fleet.installed.dranet:
+        return outcomes
+    return {
+        node.name: _as_it_runs(fleet, node) if outcomes[node.name].status == PASS else outcomes[node.name]
+        for node in fleet.nodes
+    }
+
+
+def _as_it_runs(fleet: Fleet, node: Node) -> Outcome:
+    """The option with which the pod on a node runs, and the attribute on its devices, against the range of the node."""
+    entry = fleet.cluster_nodes[node.name]
+    if entry is None:
+        return unknown(fleet.why_no_cluster_node(node))
+    found = fleet.installed
+    if found.cluster.slices is None:
+        return unknown(cluster_reason(found.cluster, "dra", "resourceslices.resource.k8s.io"))
+    wanted = node.range_text
+    details = []
+    held = found.range_pod(entry.name)
+    if held is not None:
+        program, pod = held
+        option = program.settings_of(pod).child_range()
+        if isinstance(option, RdmaError):
+            details.append(bad("pod %s" % pod.name, option.message.rstrip("."), wanted, option.code))
+        elif option is not None:
+            details.append(compared("pod %s" % pod.name, "its option is", str(option), wanted))
+    details += [
+        compared("devices", "published is", text, wanted) for text in found.published_ranges(entry.name)
+    ]
+    return rolled_up(
+        details, "%s: of the driver and of the devices." % wanted, "%s; the cluster does not tell." % wanted
+    )
 
 
 def _one_range(nodes: list[Node]) -> dict[str, Outcome]:
