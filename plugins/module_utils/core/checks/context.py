@@ -196,8 +196,8 @@ class Fleet:
         by_name = {node.name: node for node in found or ()}
         by_address: dict[str, list[ClusterNode]] = {}
         for entry in found or ():
-            for address in entry.addresses:
-                by_address.setdefault(address.partition(" ")[2], []).append(entry)
+            for address in {told.partition(" ")[2] for told in entry.addresses}:  # two types can have one
+                by_address.setdefault(address, []).append(entry)
         return {node.name: by_name.get(node.name) or _only(by_address, node) for node in self.nodes}
 
     def why_no_cluster_node(self, node: Node) -> str:

@@ -21,7 +21,6 @@ from ..finding import CRITICAL, ERROR, WARNING, Detail
 from ..oke import shapes
 from ..oke.constants import DRIVER
 from ..oke.installed import MOVE_IB, PROFILE_PROVIDER, RANGE_ATTRIBUTE, WEBHOOK, Program
-from ..workloads.wish import OKE
 from .context import Fleet, Node, cluster_reason
 from .registry import (
     Outcome,
@@ -89,7 +88,6 @@ def _programs(fleet: Fleet) -> tuple[Program, ...]:
     CRITICAL,
     "Look at the pods that are missing or not ready: 'kubectl describe' tells why, their log what they refuse.",
     evidence=("daemonsets.apps", "pods"),
-    targets=(OKE,),
 )
 def running(fleet: Fleet) -> Outcome:
     """F97, F115: desired = ready = updated, and a pod on each node of the run that has RDMA NICs."""
@@ -158,7 +156,6 @@ def _on_nodes(fleet: Fleet) -> list[Detail]:
     ERROR,
     "Set 'updateStrategy.type: OnDelete': a rolling update restarts the driver on nodes that are not drained.",
     evidence=("daemonsets.apps", "nodes"),
-    targets=(OKE,),
 )
 @with_driver
 def strategy(fleet: Fleet) -> Outcome:
@@ -190,7 +187,6 @@ def strategy(fleet: Fleet) -> Outcome:
     ERROR,
     "Write one '--cloud-provider-options=oke.rdma-child-ipv4-cidr=RANGE': the program stops at its start otherwise.",
     evidence=("daemonsets.apps",),
-    targets=(OKE,),
 )
 @with_driver
 def option_form(fleet: Fleet) -> Outcome:
@@ -202,7 +198,7 @@ def option_form(fleet: Fleet) -> Outcome:
             details.append(bad(found.name, read.message.rstrip("."), read.hint, read.code))
         else:
             details.append(ok(found.name))
-    return rolled_up(details, "%d programs read their options.", "")
+    return rolled_up(details, "Read by %s." % listed([found.name for found in _programs(fleet)]), "")
 
 
 @cluster_check(
@@ -211,7 +207,6 @@ def option_form(fleet: Fleet) -> Outcome:
     ERROR,
     "Set '--profile-provider=cloud', or 'webhook' with the provider: with 'none' claims carry addresses of their own.",
     evidence=("daemonsets.apps",),
-    targets=(OKE,),
 )
 @with_driver
 def profiles(fleet: Fleet) -> Outcome:
@@ -240,7 +235,6 @@ def _resolvers(fleet: Fleet) -> list[str]:
     CRITICAL,
     "Start DRANET with '--move-ib-interfaces=false' (chart: args.moveIBInterfaces).",
     evidence=("daemonsets.apps", "/sys/class/infiniband"),
-    targets=(OKE,),
 )
 @with_driver
 def native_infiniband(fleet: Fleet) -> Outcome:
@@ -264,7 +258,6 @@ def native_infiniband(fleet: Fleet) -> Outcome:
     CRITICAL,
     "Take Kubernetes 1.34 or newer, where resource.k8s.io/v1 is on.",
     evidence=("/apis", "nodes"),
-    targets=(OKE,),
 )
 def kubernetes(fleet: Fleet) -> Outcome:
     """F99, F120: resource.k8s.io/v1 is served, and the kubelet of each node is not older than 1.34."""
@@ -310,7 +303,6 @@ def _served(cluster: ClusterSnapshot) -> Detail:
     ERROR,
     "Make one with the module device_class; a claim names a class.",
     evidence=("deviceclasses.resource.k8s.io",),
-    targets=(OKE,),
 )
 def device_class(fleet: Fleet) -> Outcome:
     """F99: the driver of the devices is dra.net. Classes that claims and templates name must exist, too."""
@@ -354,7 +346,6 @@ def device_class(fleet: Fleet) -> Outcome:
     ERROR,
     "Look at the log of the driver pod of the node; when it is ready, restart it.",
     evidence=("resourceslices.resource.k8s.io",),
-    targets=(OKE,),
 )
 @with_driver
 def slices(fleet: Fleet) -> Outcome:
@@ -424,7 +415,6 @@ def device_of(nic: joined.Nic, devices: Iterable[SliceDevice]) -> Optional[Slice
     needs=("links",),
     evidence=("resourceslices.resource.k8s.io",),
     cluster=True,
-    targets=(OKE,),
 )
 def offered(fleet: Fleet) -> dict[str, Outcome]:
     """F1, F70: who resolves the profile publishes the range on every device of an IPv4 fabric, and nobody else does."""
@@ -458,7 +448,6 @@ def _offered_on(node: Node, devices: list[SliceDevice]) -> Outcome:
     needs=("devices",),
     evidence=("resourceslices.resource.k8s.io",),
     cluster=True,
-    targets=(OKE,),
 )
 def with_rdma(fleet: Fleet) -> dict[str, Outcome]:
     """F101, DEV-04: NICs were published as if they had no RDMA after a driver was installed."""
@@ -484,7 +473,6 @@ def _with_rdma_on(node: Node, devices: list[SliceDevice]) -> Outcome:
     ERROR,
     "The message is that of the driver; look its cause up in the checks of the node, areas OCA, IMDS and RANGE.",
     evidence=("events",),
-    targets=(OKE,),
 )
 def failing(fleet: Fleet) -> Outcome:
     """F44, F97: a young failure may heal by itself, as that of a NIC without its address yet."""
@@ -524,7 +512,6 @@ def _failing(event: PrepareEvent, cluster: ClusterSnapshot) -> Optional[Detail]:
     WARNING,
     "Set a liveness probe, a priority class and requests of resources; the chart has no liveness probe.",
     evidence=("daemonsets.apps",),
-    targets=(OKE,),
 )
 @with_driver
 def template(fleet: Fleet) -> Outcome:
@@ -545,7 +532,12 @@ def template(fleet: Fleet) -> Outcome:
             if lacks
             else ok(found.name)
         )
-    return rolled_up(details, "%d pod templates.", "", as_status="warn")
+    return rolled_up(
+        details,
+        "%s: all three are set." % listed([found.name for found in _programs(fleet)]),
+        "",
+        as_status="warn",
+    )
 
 
 @cluster_check(
@@ -554,7 +546,6 @@ def template(fleet: Fleet) -> Outcome:
     WARNING,
     "Name the image by its digest, and delete the pods with another one, drained, one node after the other.",
     evidence=("pods",),
-    targets=(OKE,),
 )
 @with_driver
 def one_image(fleet: Fleet) -> Outcome:
@@ -576,7 +567,10 @@ def one_image(fleet: Fleet) -> Outcome:
         if digests and set(digests) == {usual}:
             details.append(ok(found.name))
     return rolled_up(
-        details, "%d programs, one image each.", "No pod tells which image it runs.", as_status="warn"
+        details,
+        "One image each: %s." % listed([found.name for found in _programs(fleet)]),
+        "No pod tells which image it runs.",
+        as_status="warn",
     )
 
 
@@ -586,7 +580,6 @@ def one_image(fleet: Fleet) -> Outcome:
     ERROR,
     "Bring back the driver pod of the node: it must release the devices before the claim can go.",
     evidence=("resourceclaims.resource.k8s.io",),
-    targets=(OKE,),
 )
 def stuck(fleet: Fleet) -> Outcome:
     """DEV-24: a claim waits for its driver; where that is away, it waits for ever."""

@@ -15,7 +15,6 @@ from ..finding import CRITICAL, ERROR, WARNING
 from ..oke import imds
 from ..oke.constants import DRIVER
 from ..oke.installed import RANGE_ATTRIBUTE
-from ..workloads.wish import OKE
 from .context import Fleet, Node, most_common
 from .dra import published
 from .registry import (
@@ -198,7 +197,6 @@ def fabric_family(node: Node) -> Outcome:
     needs=("imds",),
     evidence=("imds:/host/", "imds:/instance/", "resourceslices.resource.k8s.io"),
     cluster=True,
-    targets=(OKE,),
 )
 def as_published(fleet: Fleet) -> dict[str, Outcome]:
     """F9, F66, F70: island, blocks, rack, shape and kind of the fabric; the child range is that of RDMA-RANGE-014."""

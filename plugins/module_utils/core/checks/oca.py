@@ -19,7 +19,6 @@ from ..oke import addressing, layout, oca
 from ..oke.constants import DEFAULT_OCA_NETWORK
 from ..oke.installed import Program
 from ..oke.oca_file import netmask_of
-from ..workloads.wish import OKE
 from .context import Fleet, Node
 from .dra import no_driver
 from .registry import (
@@ -437,7 +436,6 @@ def _has_files(node: Node) -> bool:
     needs=("oca",),
     evidence=("daemonsets.apps", DIRECTORY),
     cluster=True,
-    targets=(OKE,),
 )
 def mounted(fleet: Fleet) -> dict[str, Outcome]:
     """F54, F118: a file that the driver does not see counts as absent, silently, and the default network is taken."""
@@ -462,7 +460,6 @@ def _mounted_on(node: Node, program: Program, pod: DriverPod) -> Outcome:
     needs=("oca",),
     evidence=("pods", DIRECTORY),
     cluster=True,
-    targets=(OKE,),
 )
 def started_later(fleet: Fleet) -> dict[str, Outcome]:
     """F54: the files are read once. Both times are of the clock of the node."""

@@ -15,7 +15,6 @@ from ..net import find_prefix
 from ..oke.constants import ATTRIBUTE_DOMAIN, DEFAULT_CHILD_RANGE, DRIVER, MAX_LENGTH, MIN_LENGTH
 from ..oke.installed import HINT, WEBHOOK
 from ..oke.options import HINT as OKE_HINT
-from ..workloads.wish import OKE
 from .context import Fleet, cluster_reason
 from .dra import with_driver
 from .registry import (
@@ -43,7 +42,6 @@ Ranges = dict[str, list[tuple[str, str]]]
     WARNING,
     "Set 'oke.rdma-child-ipv4-cidr' explicitly: the default was 10.240.0.0/15, 10.222.0.0/15 and 10.208.0.0/12.",
     evidence=("daemonsets.apps",),
-    targets=(OKE,),
 )
 @with_driver
 def written_down(fleet: Fleet) -> Outcome:
@@ -57,8 +55,10 @@ def written_down(fleet: Fleet) -> Outcome:
         else:
             told = "no range is set, so the version of the driver decides"
             details.append(bad(found.name, told, "an option", "none"))
-    default = " (%s where none is set)" % DEFAULT_CHILD_RANGE if fleet.installed.webhook else ""
-    return rolled_up(details, "%%d programs with a known range%s." % default, "", as_status="warn")
+    known = listed(
+        [str(found.settings.child_range() or DEFAULT_CHILD_RANGE) for found in fleet.installed.range_source]
+    )
+    return rolled_up(details, "%s." % known, "", as_status="warn")
 
 
 @cluster_check(
@@ -67,7 +67,6 @@ def written_down(fleet: Fleet) -> Outcome:
     CRITICAL,
     "Set '--cloud-provider-hint=OKE': another provider ignores the option, or the driver does not start.",
     evidence=("daemonsets.apps", "resourceslices.resource.k8s.io"),
-    targets=(OKE,),
 )
 @with_driver
 def right_provider(fleet: Fleet) -> Outcome:
@@ -117,7 +116,6 @@ def _discovered(fleet: Fleet) -> list[Detail]:
     CRITICAL,
     "Finish the change of the range or roll it back, and keep nodes with the other range fenced until then.",
     evidence=("resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io", "pods", "nodes"),
-    targets=(OKE,),
 )
 @with_driver
 def one_alive(fleet: Fleet) -> Outcome:
