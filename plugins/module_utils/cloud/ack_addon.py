@@ -130,6 +130,11 @@ class Keeper:
             self._act()
         return self.outcome
 
+    def configs(self) -> list[dict[str, Any]]:
+        """The configurations that were read or would be there."""
+        found = (self.outcome.before, self.outcome.after)
+        return [dict(instance.config) for instance in found if instance is not None]
+
     # Reading
 
     def _cluster(self) -> Cluster:

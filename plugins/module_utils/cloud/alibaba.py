@@ -108,13 +108,11 @@ def login_of(
 
     :raises RdmaError: ``alibaba_credentials_unusable``.
     """
-    given = (access_key_id or "", access_key_secret or "", security_token or "")
-    sources = [("the options", given)]
-    sources += [
-        ("the variable " + names[0], (*(environment.get(name, "") for name in names),))
-        for names in ENVIRONMENT
-    ]
-    for source, (key, secret, token) in sources:
+    sources = [("the options", access_key_id or "", access_key_secret or "", security_token or "")]
+    for names in ENVIRONMENT:
+        key, secret, token = [environment.get(name, "") for name in names]
+        sources.append(("the variable " + names[0], key, secret, token))
+    for source, key, secret, token in sources:
         if key and secret:
             return Login(key, secret, token, source)
         if key or secret or (source == "the options" and token):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from .. import json_text
+from .. import json_text, redact
 from ..errors import RdmaError
 
 GONE = "deleted"
@@ -176,6 +176,22 @@ def merged(found: Mapping[str, Any], wished: Mapping[str, Any]) -> dict[str, Any
 def encoded(config: Mapping[str, Any]) -> str:
     """A configuration as the service takes it: JSON in a text (A22)."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def secrets(config: Any) -> list[str]:
+    """The texts of a configuration that stand behind keys that sound like secrets; nobody may show them (A49)."""
+    return list(_hidden(config, redact.redacted(config)))
+
+
+def _hidden(value: Any, shown: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _hidden(entry, shown[key])
+    elif isinstance(value, list):
+        for entry, seen in zip(value, shown):
+            yield from _hidden(entry, seen)
+    elif value != shown:
+        yield str(value)
 
 
 # The schema of a configuration (A38)
