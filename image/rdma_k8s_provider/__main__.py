@@ -71,7 +71,10 @@ async def _serve(settings: options.Settings, places: list[Place], extra: Place |
     first = reader.read()
     identified = nics.identify(first.interfaces, config.network)
     provider = webhook.Provider(identified.address_fallback, settings.table)
-    _tell_start(settings, config, provider, first.netns_mode, identified.rdma_nics)
+    _tell_start(settings, config, provider, identified.rdma_nics)
+    if identified.rdma_nics and nics.netns_mode(first.netns_mode) == nics.EXCLUSIVE:
+        reason = "DRANET refuses the claims of Ethernet NICs in exclusive RDMA namespace mode (F85)"
+        log.warning("netns_mode", extra={"reason": reason})
     with ThreadPoolExecutor(1, "node") as for_node, ThreadPoolExecutor(2, "imds") as for_imds:
         shared = SharedReader(reader, for_node, metrics.node_read)
         service = Service(settings.imds_url, settings.host_root, for_imds)
@@ -90,6 +93,7 @@ async def _serve(settings: options.Settings, places: list[Place], extra: Place |
         await more.setup()
         if extra is not None:
             servers.append(await loop.create_server(more.server, sock=extra.socket))
+        log.info("listen", extra={"webhook": [str(place) for place in places], "metrics": str(extra or "")})
         background = loop.create_task(refresher.run())
         background.add_done_callback(lambda _task: stop.set())
         await stop.wait()
@@ -112,32 +116,20 @@ async def _serve(settings: options.Settings, places: list[Place], extra: Place |
 
 
 def _tell_start(
-    settings: options.Settings,
-    config: oca.OcaConfig,
-    provider: webhook.Provider,
-    netns_text: str | None,
-    found: tuple[str, ...],
+    settings: options.Settings, config: oca.OcaConfig, provider: webhook.Provider, found: tuple[str, ...]
 ) -> None:
-    log.info(
-        "start",
-        extra={
-            "version": VERSION,
-            "child_range": str(settings.child_range),
-            "oca_network": str(config.network),
-            "address_mode": config.address_mode or "not known",
-            "rdma_nics": list(found),
-            "by_address": provider.by_address,
-            "listen": [str(where) for where in settings.listen],
-        },
-    )
+    told = {
+        "version": VERSION,
+        "child_range": str(settings.child_range),
+        "oca_network": str(config.network),
+        "address_mode": config.address_mode or "not known",
+        "rdma_nics": list(found),
+        "by_address": provider.by_address,
+    }
+    log.info("start", extra=told)
     if provider.table:
-        log.warning(
-            "nic_table",
-            extra={"nics": [entry.nic for entry in provider.table], "not_checked": list(nic_table.LOST)},
-        )
-    if found and nics.netns_mode(netns_text) == nics.EXCLUSIVE:
-        reason = "DRANET refuses the claims of Ethernet NICs in exclusive RDMA namespace mode (F85)"
-        log.warning("netns_mode", extra={"reason": reason})
+        listed = [entry.nic for entry in provider.table]
+        log.warning("nic_table", extra={"nics": listed, "not_checked": list(nic_table.LOST)})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+from dataclasses import replace
 
 from rdma_k8s.core.errors import RdmaError
 
@@ -25,6 +26,10 @@ class Place:
         self.where = where
         self.socket = _unix(where.path) if where.path else _tcp(where)
         self._identity = _identity(where.path) if where.path else None
+
+    def __str__(self) -> str:
+        """The address with the port that the kernel chose where port 0 was asked for."""
+        return str(self.where if self.where.path else replace(self.where, port=self.socket.getsockname()[1]))
 
     def remove(self) -> None:
         """Remove the socket's file, unless another process has put its own there."""

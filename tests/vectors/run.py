@@ -3,9 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run every case of vector files through the core, print each mismatch and, last, `N passed, M failed`.
 
-Usage: run.py FILE... [--kinds KIND,KIND]
+Usage: run.py FILE... [--kinds KIND,KIND] [--via-http URL]
 
 With --kinds only the cases of these kinds (operations, in the files of the OKE child range) are judged.
+With --via-http a running provider is asked instead of the core: `spawn` starts providers with a node and a metadata
+service of their own for every case that its contract can express; with the URL of one that runs (unix:///PATH or
+http://ADDRESS:PORT) only the claims that it refuses on any node are judged. Other cases are not applicable, and counted
+by kind.
 Needs only Python and the libraries of the core (netaddr, jmespath); neither Ansible nor PyYAML.
 Exit codes: 0 all passed, 1 a case failed, 2 a file or a case that cannot be judged: an unreadable file, a file of
 another kind, a case without an operation, input or expectation, an unknown operation or kind, no case at all. Kinds
@@ -91,6 +95,30 @@ def chosen(cases: list[Any], adapter: Any, kinds: list[str]) -> list[Any]:
     return [case for case in cases if adapter.kind_of(case) in kinds]
 
 
+def run_via_http(path: str, kinds: list[str], url: str) -> Tally:
+    """Run one file through a provider, printing each mismatch and what cannot be asked."""
+    import via_http
+
+    document = read(path)
+    if adapter_of(document) is not oke:
+        raise UnjudgeableError("no provider answers cases of this file")
+    cases = chosen(cases_of(document), oke, kinds)
+    for case in cases:
+        oke.checked(document["schema"], case)
+    outcomes, others = via_http.run(url, cases)
+    for name, found in outcomes:
+        if found:
+            print("FAILED %s: %s" % (path, name))
+            print("".join("  %s\n" % line for line in found), end="")
+    told = ", ".join("%s %d" % entry for entry in sorted(others.items()))
+    if others:
+        print("%s: %d cases are not applicable: %s" % (path, sum(others.values()), told))
+    if not outcomes:
+        raise UnjudgeableError("has no case that a provider can be asked")
+    failed = len([name for name, found in outcomes if found])
+    return Tally(len(outcomes) - failed, failed)
+
+
 def run_file(path: str, kinds: list[str]) -> Tally:
     """Run one file, printing each mismatch."""
     document = read(path)
@@ -127,14 +155,17 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the cases of vector files through the core.")
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--kinds", default="", help="judge only cases of these kinds, comma between them")
+    parser.add_argument("--via-http", default="", metavar="URL", help="ask this provider, or `spawn`")
     options = parser.parse_args(arguments)
     passed = failed = 0
     judged = bool(options.files)
     if not options.files:
-        print("usage: run.py FILE... [--kinds KIND,KIND]", file=sys.stderr)
+        print("usage: run.py FILE... [--kinds KIND,KIND] [--via-http URL]", file=sys.stderr)
     for path in options.files:
         try:
-            tally = run_file(path, [kind for kind in options.kinds.split(",") if kind])
+            kinds = [kind for kind in options.kinds.split(",") if kind]
+            url = options.via_http
+            tally = run_via_http(path, kinds, url) if url else run_file(path, kinds)
         except UnjudgeableError as reason:
             print("%s: %s" % (path, reason), file=sys.stderr)
             judged = False
