@@ -246,7 +246,7 @@ class Cluster:
         # Through this file a connection from a node finds the API server.
         (nodes.directory / lab.API_FILE).write_text(f"127.0.0.1:{plane.port('api')}\n", encoding="utf-8")
         nodes.prepare_kube()
-        image = rdma_image.code_archive(rdma_image.ensure_base(self.cache))
+        image = rdma_image.build(rdma_image.ensure_base(self.cache))
 
         def one(node: int) -> None:
             with process.Qmp(nodes.directory, f"node{node}.qmp") as qmp:
@@ -280,9 +280,8 @@ class Cluster:
     def load_image(self, nodes: lab.Lab) -> str:
         """Give the nodes the in-cluster image with the code as it is now; what was loaded, in one sentence."""
         built = rdma_image.build(rdma_image.ensure_base(self.cache))
-        archive = oci.archive(built.image, without=(built.base,))
         lab.each_node(
-            nodes.state().nodes(), lambda node: kubenode.load_image(nodes.ssh_command(node), archive, node)
+            nodes.state().nodes(), lambda node: kubenode.load_image(nodes.ssh_command(node), built, node)
         )
         return f"{rdma_image.IMAGE} with {oci.digest(built.image.layers[-1])} above"
 

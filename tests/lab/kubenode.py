@@ -255,12 +255,24 @@ def join(command: list[str], directory: pathlib.Path, node: int) -> None:
         raise LabError("join_failed", f"node{node} could not join the cluster: {said or done.returncode}")
 
 
-def load_image(command: list[str], archive: bytes, node: int) -> None:
-    """Give the container runtime of a node an image; ``command`` is the ssh command line that leads to it."""
-    script = f"{MOUNT}/bin/ctr --namespace k8s.io images import -"
-    done = subprocess.run(
-        [*command, script], input=archive, capture_output=True, timeout=JOIN_TIMEOUT, check=False
-    )
+def load_image(command: list[str], built: rdma_image.Built, node: int) -> str:
+    """Give a node the in-cluster image; ``command`` is the ssh command line that leads to it.
+
+    Most nodes have its lower layer. One that was started with other packages is sent that too.
+
+    :returns: what was sent, ``code`` or ``all``.
+    """
+    code = oci.archive(built.image, without=(built.base,))
+    done = _import(command, code)
+    if done.returncode and b"not found" in done.stderr:
+        done = _import(command, oci.archive(built.image))
+        code = b""
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise LabError("load_failed", f"node{node} could not load an image: {said or done.returncode}")
+    return "code" if code else "all"
+
+
+def _import(command: list[str], archive: bytes) -> subprocess.CompletedProcess[bytes]:
+    words = [*command, f"{MOUNT}/bin/ctr --namespace k8s.io images import -"]
+    return subprocess.run(words, input=archive, capture_output=True, timeout=JOIN_TIMEOUT, check=False)

@@ -119,12 +119,6 @@ def base_archive(base: bytes) -> bytes:
     return oci.archive(oci.Image(BASE_IMAGE, (base,), {"WorkingDir": "/"}))
 
 
-def code_archive(base: bytes) -> bytes:
-    """An archive of the image without its lower layer, for nodes that have it."""
-    built = build(base)
-    return oci.archive(built.image, without=(built.base,))
-
-
 def write(cache: Cache, directory: pathlib.Path, architectures: tuple[str, ...]) -> list[str]:
     """Write the image as archives, one for each architecture and one for all, and the bills of materials.
 
