@@ -48,7 +48,8 @@ sbom_tool = tool("sbom")
 def base_key(suite: str, architecture: str) -> str:
     """Hash of what the lower layer is made from; the packages themselves are those of the day it was made."""
     ways = [
-        inspect.getsource(part) for part in (build_tool.read_package, build_tool.settle, build_tool.layer)
+        inspect.getsource(part)
+        for part in (build_tool.read_package, build_tool.settle, build_tool.layer, build_tool.compiled)
     ]
     return plan.digest(
         suite, architecture, build_tool.words("packages.txt"), build_tool.words("excludes"), ways
@@ -98,8 +99,8 @@ class Built:
 
 def build(base: bytes, architecture: str = "amd64") -> Built:
     """The image of a lower layer and the code as it stands now."""
-    status = build_tool.read_layer(base)[build_tool.STATUS].content.decode()
-    bill = sbom_tool.text(status, build_tool.version())
+    lower = build_tool.read_layer(base)
+    bill = sbom_tool.text(lower[build_tool.STATUS].content.decode(), build_tool.version())
     config = {
         "Cmd": list(build_tool.COMMAND),
         "Env": [f"{key}={value}" for key, value in build_tool.ENVIRONMENT.items()],
@@ -110,7 +111,7 @@ def build(base: bytes, architecture: str = "amd64") -> Built:
         },
         "WorkingDir": "/",
     }
-    layers = (base, build_tool.code_layer(bill))
+    layers = (base, build_tool.code_layer(bill, build_tool.python_of(lower)))
     return Built(oci.Image(IMAGE, layers, config, architecture, HERE), bill)
 
 
