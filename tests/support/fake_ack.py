@@ -378,7 +378,7 @@ class FakeAck:
         return act
 
     def _start(self, request: Request, kind: str, effect: Callable[[], None]) -> Any:
-        if any(task["state"] == "running" for task in self.tasks):
+        if any(task["state"] == "running" and "addon" in task["task_type"] for task in self.tasks):
             self.overlaps.append(request.action)
         number = "T-%04d" % (len(self.tasks) + 1)
         self.tasks.append({"task_id": number, "task_type": kind, "state": "running"})

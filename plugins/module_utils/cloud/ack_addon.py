@@ -36,7 +36,7 @@ PAGE = 50
 MOST_ORDERS = 3
 """How often one order is given, when it did not arrive."""
 LOOKS = 3
-"""How often it is looked whether an order arrived, or whether the add-on became as wished, before it counts as not."""
+"""How often it is looked, at least, before an order counts as not arrived, or an add-on as not as wished."""
 
 _ADDON_TASK = re.compile("addon|component")
 """Kinds of tasks that are about add-ons; ``cluster_addon_modify`` is the one that is documented (A25)."""
@@ -347,9 +347,12 @@ class Keeper:
 
     def _arrived(self, action: str, lost: RdmaError) -> bool:
         """Look whether an order whose answer is lost arrived: by a new task, or by what there is now."""
-        for look in range(LOOKS):
+        end = time.monotonic() + self.service.limits.timeout  # it may still be on its way
+        look = 0
+        while look < LOOKS or time.monotonic() < end:
             if look:
                 time.sleep(self.waits.poll)
+            look += 1
             try:
                 new = [task for task in self._tasks() if task.id not in self._seen]
                 found = self._instance()

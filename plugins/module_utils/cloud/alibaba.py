@@ -50,8 +50,8 @@ _REASONS = {
     "SSLError": "TLS failed, so the other side is not proven",
     "NameResolutionError": "the name is not known",
     "ProxyError": "the proxy does not serve",
-    "ConnectTimeoutError": "no connection within %g seconds",
     "NewConnectionError": "nothing listens there, or the name is not known",
+    "ConnectTimeoutError": "no connection within %g seconds",
     "ReadTimeoutError": "no answer within %g seconds",
     "ProtocolError": "the connection broke",
     "JSONDecodeError": "the answer is not JSON",
@@ -429,7 +429,7 @@ def _names(error: BaseException) -> list[str]:
     names: list[str] = []
     while todo and len(names) < 20:
         held = todo.pop(0)
-        names += [kind.__name__ for kind in type(held).__mro__[:3]]
+        names.append(type(held).__name__)
         todo += [
             entry
             for entry in (*held.args, getattr(held, "reason", None), held.__context__)
