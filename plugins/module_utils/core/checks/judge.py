@@ -20,6 +20,7 @@ from ..errors import RdmaError
 from ..report.document import NicRow, NodeRow, ResultDocument
 from ..snapshot import NodeSnapshot
 from . import (
+    ack,
     boot,
     dra,
     fabric,
@@ -37,7 +38,7 @@ from .custom import CompiledCheck, compile_checks
 from .policy import ACK, Policy
 from .registry import AREA_TARGETS, CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, settings, roce, oca, imds, ranges, ranges_in_use, fabric, dra, tool)
+AREAS = (boot, node_area, settings, roce, oca, imds, ranges, ranges_in_use, fabric, dra, ack, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {

@@ -253,6 +253,7 @@ def _missing_places(node: Node) -> str:
     ERROR,
     "A NIC is missing, or names are swapped: compare udev names with PCI addresses.",
     needs=("devices", "links"),
+    targets=NOT_ON_LINGJUN,
     evidence=("/sys/bus/pci/devices", NET_CLASS),
 )
 def pci_places(node: Node) -> Outcome:
