@@ -20,8 +20,6 @@ from .client import Cluster
 AT_ONCE = 50
 """Jobs that are there at the same time."""
 _PAUSE, _GONE = 1.0, 60.0
-_GRACE = 15.0
-"""Seconds beyond the deadline of a Job until it is given up."""
 
 
 class NodeResult(NamedTuple):
@@ -110,7 +108,7 @@ class Runner:
         return found
 
     def _waited_for(self, nodes: Sequence[str]) -> list[NodeResult]:
-        end = self._clock() + self._test.seconds + _GRACE
+        end = self._clock() + self._test.seconds
         while True:
             states = self._states(nodes)
             if all(state.done for state in states.values()) or self._clock() >= end:

@@ -41,6 +41,9 @@ _IPC_LOCK, _SYS_RESOURCE = 14, 24
 """Bits of CapEff (A79)."""
 _KEPT = 300
 """Seconds that a finished Job stays when nobody removes it."""
+_NET = 60
+"""Seconds after which a Job ends by itself when nobody looks any more. Its end removes a pod that waits, and the reason
+why it waits with it."""
 _SIZE = re.compile(r"(?:^|,)size=([0-9]+)([kKmMgG]?)(?:,|$)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -158,7 +161,7 @@ def job(test: PodTest, node: str, run: str) -> dict[str, Any]:
         },
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": test.seconds,
+            "activeDeadlineSeconds": test.seconds + _NET,
             "ttlSecondsAfterFinished": _KEPT,
             "template": {
                 "metadata": {"labels": labels, "annotations": annotations},

@@ -206,7 +206,7 @@ def test_the_job_of_a_node() -> None:
     assert pod["tolerations"] == [pod_test.TOLERATION, {"key": "gpu", "operator": "Exists"}]
     assert pod["imagePullSecrets"] == [{"name": "key"}]
     assert made["spec"]["backoffLimit"] == 0
-    assert made["spec"]["activeDeadlineSeconds"] == 180
+    assert made["spec"]["activeDeadlineSeconds"] == 240
     assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"]
     assert made["metadata"]["labels"]["rdma.k8s/run"] == "abc123"
     assert made["metadata"]["name"] != pod_test.job(test, "e01-cn-a2", "abc123")["metadata"]["name"]
