@@ -20,9 +20,12 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document impo
 from ansible_collections.rdma.k8s.tests.support import fleet
 from ansible_collections.rdma.k8s.tests.support.cases import SURROUNDINGS, Case, not_good
 from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.cases import (
+    ack,
     boot,
+    dra,
     fabric,
     imds,
+    in_cluster,
     node,
     oca,
     ranges,
@@ -32,7 +35,9 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
 )
 
 CASES: list[Case] = [
-    case for area in (boot, node, settings, roce, oca, imds, ranges, fabric, tool) for case in area.CASES
+    case
+    for area in (boot, node, settings, roce, oca, imds, ranges, fabric, dra, in_cluster, ack, tool)
+    for case in area.CASES
 ]
 FAULTS = [case for case in CASES if case.is_fault]
 
@@ -58,7 +63,8 @@ def inject(case: Case) -> Detection:
     results = not_good(document, case.node)
     found = results.get(case.check) == case.status
     alarms = ["%s %s" % (case.node, check) for check in results if check not in case.expected]
-    if case.inputs is None and not case.settings:  # one sick node: the others have nothing wrong
+    alone = case.inputs is None and case.cluster is None and not case.settings
+    if alone:  # one sick node: the others have nothing wrong
         neighbours = [entry.name for entry in inputs if entry.name != case.node]
         alarms += ["%s %s" % (name, check) for name in neighbours for check in not_good(document, name)]
     return Detection(case, found, milliseconds, tuple(alarms))

@@ -493,13 +493,15 @@ def one_range(fleet: Fleet) -> dict[str, Outcome]:
     if fleet.cluster is None or fleet.policy.target != OKE or not fleet.installed.dranet:
         return outcomes
     return {
-        node.name: _as_it_runs(fleet, node) if outcomes[node.name].status == PASS else outcomes[node.name]
+        node.name: (_as_it_runs(fleet, node) if outcomes[node.name].status == PASS else None)
+        or outcomes[node.name]
         for node in fleet.nodes
     }
 
 
-def _as_it_runs(fleet: Fleet, node: Node) -> Outcome:
-    """The option with which the pod on a node runs, and the attribute on its devices, against the range of the node."""
+def _as_it_runs(fleet: Fleet, node: Node) -> Optional[Outcome]:
+    """The option with which the pod on a node runs, and the attribute on its devices, against the range of the node;
+    ``None``: the cluster tells neither."""
     entry = fleet.cluster_nodes[node.name]
     if entry is None:
         return unknown(fleet.why_no_cluster_node(node))
@@ -519,9 +521,7 @@ def _as_it_runs(fleet: Fleet, node: Node) -> Outcome:
     details += [
         compared("devices", "published is", text, wanted) for text in found.published_ranges(entry.name)
     ]
-    return rolled_up(
-        details, "%s: of the driver and of the devices." % wanted, "%s; the cluster does not tell." % wanted
-    )
+    return rolled_up(details, "%s: of the driver and of the devices." % wanted, "") if details else None
 
 
 def _one_range(nodes: list[Node]) -> dict[str, Outcome]:

@@ -45,7 +45,9 @@ WITHOUT_NETWORK_FILE = {"RDMA-OCA-002", "RDMA-OCA-003", "RDMA-OCA-004", "RDMA-OC
 WITHOUT_PLACES = {"RDMA-NODE-011"}
 WITHOUT_FABRIC = {"RDMA-NODE-014", "RDMA-IMDS-006"}
 WITHOUT_MTU = {"RDMA-NODE-017"}
-NO_IPV4 = {check for check in CATALOGUE if check.startswith("RDMA-RANGE-")} | {
+NO_IPV4 = {
+    check for check, entry in CATALOGUE.items() if check.startswith("RDMA-RANGE-") and not entry.cluster
+} | {
     "RDMA-OCA-007",
     "RDMA-OCA-012",
     "RDMA-OCA-015",
