@@ -21,13 +21,13 @@ _SHOWN = 200
 
 
 class Explanation(NamedTuple):
-    """What a log says: ``code`` is stable, ``line`` the last line that says it, ``count`` how many do."""
+    """What a log says: ``code`` is stable, ``line`` the last line that says it, ``times`` how many do."""
 
     code: str
     meaning: str
     hint: str
     line: str
-    count: int
+    times: int
 
 
 class _Pattern(NamedTuple):

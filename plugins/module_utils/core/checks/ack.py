@@ -547,7 +547,7 @@ def addresses(node: Node) -> Outcome:
     """A8, A64-A67: only interfaces of the RDMA network count, and a bond in place of its ports."""
     verdict = _mode(node.policy, node.fabric_interfaces)
     if verdict.reasons:
-        details = [_detail(reason, reason.subject or node.name) for reason in verdict.reasons]
+        details = [_detail(reason, reason.subject or "RDMA network") for reason in verdict.reasons]
         if node.fabric_interfaces is None:
             why = node.why_not("rtnetlink", "links").rstrip(".")
             details = [
@@ -609,7 +609,7 @@ def _hardware(node: Node, fleet: Fleet) -> Outcome:
         held = _amounts(node=found, policy=fleet.policy)
         if any(reason.code == "node-not-lingjun" for reason in held.reasons):
             return skipped(NOT_LINGJUN)
-        wrong = [_detail(reason, found.name) for reason in held.reasons if reason.status == FAIL]
+        wrong = [_detail(reason, "tokens") for reason in held.reasons if reason.status == FAIL]
         if wrong:
             return weighed(wrong, "", "")
         tokens = held.allocatable

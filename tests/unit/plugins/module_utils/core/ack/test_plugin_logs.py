@@ -37,7 +37,7 @@ def test_a_known_sentence_is_explained(line: str, code: str) -> None:
     (found,) = plugin_logs.explain(["starting", line, "bye"])
     assert found.code == code
     assert found.line == line.strip()[:200]
-    assert found.count == 1
+    assert found.times == 1
     assert found.meaning.endswith(".")
     assert found.hint.endswith(".")
 
@@ -60,7 +60,7 @@ def test_a_usual_line_is_not_explained(line: str) -> None:
 
 def test_sentences_are_counted_and_come_once() -> None:
     lines = ['exposing "0" devices', "x", 'exposing "0" devices again', "no devices in device pool"]
-    assert [(entry.code, entry.count, entry.line) for entry in plugin_logs.explain(lines)] == [
+    assert [(entry.code, entry.times, entry.line) for entry in plugin_logs.explain(lines)] == [
         ("log-no-devices", 1, "no devices in device pool"),
         ("log-zero-devices", 2, 'exposing "0" devices again'),
     ]

@@ -511,7 +511,7 @@ CASES = [
     of_node(
         "020",
         "fail",
-        "sick: the node does not have rdma/hca",
+        "tokens: the node does not have rdma/hca",
         "ack devices without tokens",
         edits=(lingjun.edit_amounts(SICK, "", ""),),
     ),
