@@ -1,0 +1,331 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The canary: one claim for one NIC, and a witness on its node. Private to rdma.k8s: it may change with any release.
+
+The canary pod has the claim; its init container tells what the pod has under the name of the NIC. The witness is in the
+network namespace of the host and tells whether the parent is still there. Both say it in their termination messages, so
+nobody needs the right to read logs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ..cluster_snapshot import ClusterSnapshot
+from ..errors import RdmaError
+from ..kube.objects import entries, mapping, text
+from ..net import Prefix, find_address
+from . import claims
+from .claims import API_VERSION
+from .constants import DRIVER, READY_ATTRIBUTE
+from .dranet_objects import PART_OF
+
+NAME = "rdma-k8s-canary"
+WITNESS = "rdma-k8s-witness"
+REQUEST = "nic"
+CHILD, REFUSED = "child", "refused"
+EXPECTATIONS = (CHILD, REFUSED)
+
+LOOK = """\
+import fcntl, json, socket, struct, sys
+from rdma_k8s.host.link_dump import read_links
+found = {}
+for link in read_links():
+    if link.name == sys.argv[1]:
+        found = {"name": link.name, "kind": link.kind, "mac": link.mac, "mtu": link.mtu, "up": link.up}
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+                answer = fcntl.ioctl(asked, 0x8915, struct.pack("256s", link.name.encode()))
+            found["address"] = socket.inet_ntoa(answer[20:24])
+        except OSError:
+            pass
+with open("/dev/termination-log", "w") as message:
+    message.write(json.dumps(found))
+"""
+"""Tells kind, MAC and IPv4 address of an interface of its network namespace."""
+
+_HOLD = "import time\ntime.sleep(3600)\n"
+
+
+@dataclass(frozen=True)
+class Target:
+    """The NIC that the canary claims."""
+
+    node: str
+    nic: str
+    mac: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is tried: the NIC, and how it is claimed.
+
+    :param image: of this collection, for both pods.
+    :param expect: ``child`` or ``refused``.
+    """
+
+    target: Target
+    namespace: str
+    device_class: str
+    image: str
+    pull_policy: str = "IfNotPresent"
+    expect: str = CHILD
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What happened. ``None``: not told.
+
+    :param child: the interface of the name of the NIC in the pod; empty: there is none.
+    :param parent: the same on the host while the canary ran, or could not.
+    :param refusal: the event with which the claim was refused.
+    """
+
+    running: bool = False
+    child: Optional[Mapping[str, Any]] = None
+    parent: Optional[Mapping[str, Any]] = None
+    refusal: str = ""
+
+
+def choose(snapshot: ClusterSnapshot, node: str = "", nic: str = "", ready: bool = True) -> Target:
+    """A NIC that nobody has; the first one of those that fit what is given.
+
+    :param ready: only a NIC that the provider can serve now.
+    :raises RdmaError: ``canary_no_nic``
+    """
+    taken = {(device.pool, device.device) for claim in snapshot.claims or () for device in claim.devices}
+    up = {entry.name for entry in snapshot.nodes or () if entry.ready}
+    for entry in sorted(snapshot.slices or (), key=lambda found: found.node):
+        if entry.driver != DRIVER or entry.node not in up or (node and entry.node != node):
+            continue
+        for device in entry.devices:
+            held = device.attributes
+            name = str(held.get(DRIVER + "/ifName") or "")
+            fits = held.get(DRIVER + "/rdma") is True and name and (not nic or name == nic)
+            if fits and (entry.pool, device.name) not in taken and (held.get(READY_ATTRIBUTE) or not ready):
+                return Target(entry.node, name, str(held.get(DRIVER + "/mac") or ""))
+    raise RdmaError(
+        "canary_no_nic",
+        "There is no free RDMA NIC%s%s that could be claimed for a proof."
+        % (" " + nic if nic else "", " on %s" % node if node else ""),
+        hint="Look at the slices and at the claims, or leave the canary off.",
+        retryable=True,
+    )
+
+
+def claim(trial: Trial) -> dict[str, Any]:
+    """The claim. A driver without children is asked for one by name: it refuses the word, as it decodes claims strictly
+    (F106), where a claim without settings would depend on its provider."""
+    expression = 'device.attributes["%s"].ifName == "%s"' % (DRIVER, trial.target.nic)
+    devices: dict[str, Any] = {
+        "requests": [
+            {
+                "name": REQUEST,
+                "exactly": {
+                    "deviceClassName": trial.device_class,
+                    "selectors": [{"cel": {"expression": expression}}],
+                },
+            }
+        ]
+    }
+    if trial.expect == REFUSED:
+        parameters = {"interface": {"type": "IPVLAN"}}
+        devices["config"] = [
+            {"requests": [REQUEST], "opaque": {"driver": DRIVER, "parameters": parameters}},
+        ]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ResourceClaim",
+        "metadata": _metadata(NAME, trial.namespace),
+        "spec": {"devices": devices},
+    }
+
+
+def pod(trial: Trial) -> dict[str, Any]:
+    """The pod with the claim."""
+    look = _container("look", trial, LOOK, trial.target.nic)
+    hold = _container("hold", trial, _HOLD)
+    for container in (look, hold):
+        container["resources"] = {"claims": [{"name": REQUEST}]}
+    spec = _on_node(trial.target)
+    spec["resourceClaims"] = [{"name": REQUEST, "resourceClaimName": NAME}]
+    return _pod(NAME, trial.namespace, {**spec, "initContainers": [look], "containers": [hold]})
+
+
+def witness(trial: Trial) -> dict[str, Any]:
+    """The pod that looks at the host."""
+    look = _container("look", trial, LOOK, trial.target.nic)
+    return _pod(
+        WITNESS, trial.namespace, {**_on_node(trial.target), "hostNetwork": True, "containers": [look]}
+    )
+
+
+def removable(namespace: str) -> list[dict[str, Any]]:
+    """What a canary can leave, the claim last: it goes when its pod has gone."""
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}}
+        for name in (NAME, WITNESS)
+    ]
+    held = {
+        "apiVersion": API_VERSION,
+        "kind": "ResourceClaim",
+        "metadata": {"name": NAME, "namespace": namespace},
+    }
+    return [*pods, held]
+
+
+def told(live: Optional[Mapping[str, Any]], init: bool = False) -> Optional[dict[str, Any]]:
+    """What a container said when it ended; ``None``: it has not ended, or said nothing that can be read.
+
+    :param live: the pod; ``init``: its init container instead of its container.
+    """
+    key = "initContainerStatuses" if init else "containerStatuses"
+    for _at, status in entries(mapping(live, "status").get(key)):
+        message = text(mapping(status, "state", "terminated").get("message"))
+        try:
+            found = json.loads(message)
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def refusal(events: Sequence[Any]) -> str:
+    """The message with which a driver refused to prepare the claim of a pod; empty: it did not."""
+    for _at, event in entries(list(events)):
+        if event.get("reason") == "FailedPrepareDynamicResources":
+            return text(event.get("message"))
+    return ""
+
+
+def judge(trial: Trial, seen: Seen, child_range: Optional[Prefix]) -> list[RdmaError]:
+    """What is not as it must be; empty: it is proven.
+
+    :param child_range: where the child must have its address; ``None``: anywhere.
+    """
+    target = trial.target
+    where = "%s of %s" % (target.nic, target.node)
+    problems = []
+    parent = seen.parent
+    if parent is None:
+        problems.append(
+            _problem("canary_no_witness", "Nothing tells whether %s is still on its host." % where, target)
+        )
+    elif not parent or (target.mac and parent.get("mac") != target.mac):
+        problems.append(
+            RdmaError(
+                "canary_parent_left",
+                "%s is not on its host while a pod has claimed it; found %s."
+                % (where, _shown(parent) or "nothing of this name"),
+                hint="Stop: this DRANET moves the NIC. Its addresses, routes and rules are lost until the agent or a "
+                "reboot restores them.",
+                node=target.node,
+                nic=target.nic,
+            )
+        )
+    if trial.expect == REFUSED:
+        if seen.running:
+            problems.append(
+                _problem(
+                    "canary_not_refused",
+                    "A claim for a child of %s was served by a DRANET that is said to have none." % where,
+                    target,
+                )
+            )
+        elif not seen.refusal:
+            problems.append(
+                _problem(
+                    "canary_silent",
+                    "The claim for %s was neither served nor refused in time." % where,
+                    target,
+                )
+            )
+        return problems
+    if not seen.running or seen.child is None:
+        problems.append(
+            RdmaError(
+                "canary_not_served",
+                "The claim for %s was not served in time: %s."
+                % (where, seen.refusal.rstrip(".") or "the pod does not run, and no event says why"),
+                hint="Look at the events of the pod and at the logs of DRANET and of the provider on the node.",
+                node=target.node,
+                nic=target.nic,
+            )
+        )
+        return problems
+    address = find_address(seen.child.get("address"))
+    fits = child_range is None or (address is not None and child_range.contains(address))
+    if seen.child.get("kind") != "ipvlan" or not fits:
+        problems.append(
+            RdmaError(
+                "canary_no_child",
+                "The pod has %s as %s, expected an IPvlan child%s."
+                % (
+                    _shown(seen.child) or "nothing",
+                    target.nic,
+                    " with an address of %s" % child_range if child_range else "",
+                ),
+                hint="Look at what the provider answered for this NIC.",
+                node=target.node,
+                nic=target.nic,
+            )
+        )
+    return problems
+
+
+def _problem(code: str, message: str, target: Target) -> RdmaError:
+    hint = "Look at the events of the pods %s and %s." % (NAME, WITNESS)
+    return RdmaError(code, message, hint=hint, node=target.node, nic=target.nic)
+
+
+def _shown(link: Mapping[str, Any]) -> str:
+    if not link:
+        return ""
+    words = [str(link.get("kind") or "a device"), str(link.get("mac") or ""), str(link.get("address") or "")]
+    return " ".join(word for word in words if word)
+
+
+def _metadata(name: str, namespace: str) -> dict[str, Any]:
+    labels = {
+        "app.kubernetes.io/name": name,
+        "app.kubernetes.io/part-of": PART_OF,
+        **claims.LABELS,
+    }
+    return {"name": name, "namespace": namespace, "labels": labels}
+
+
+def _pod(name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(name, namespace), "spec": spec}
+
+
+def _on_node(target: Target) -> dict[str, Any]:
+    field = {"key": "metadata.name", "operator": "In", "values": [target.node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
+        "tolerations": [{"operator": "Exists"}],
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+    }
+
+
+def _container(name: str, trial: Trial, program: str, *arguments: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "image": trial.image,
+        "imagePullPolicy": trial.pull_policy,
+        "command": ["python3", "-c", program, *arguments],
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
