@@ -20,7 +20,8 @@ description:
   - A node that joins can be kept free of pods by the taint C(rdma.k8s/unverified:NoSchedule), which a node pool sets
     when it makes the node, or this module with O(state=fenced). It goes when the verdict is C(pass) or C(warn), and
     never otherwise.
-  - Taints and labels of others are left alone. A node that has all that it should have is not written.
+  - Taints and labels of others are left alone. A node that has all that it should have is not written. Where nothing
+    but the time is another one it is written, and the result is not RV(ignore:changed).
 extends_documentation_fragment:
   - rdma.k8s.kubernetes
 options:
@@ -146,13 +147,17 @@ def main() -> None:
             names = [name_of.get(host, host) for host in hosts]
         node_marks.write(cluster, decide, set(names), done, module.check_mode)
     except RdmaError as error:
-        _module.fail(module, error, changed=bool(done), actions=_actions(done))
+        _module.fail(module, error, changed=_changed(done), actions=_actions(done))
     if module._diff:
         result["diff"] = {
             "before": {change.node: change.before for change in done},
             "after": {change.node: change.after for change in done},
         }
-    module.exit_json(changed=bool(done), actions=_actions(done), **result)
+    module.exit_json(changed=_changed(done), actions=_actions(done), **result)
+
+
+def _changed(done: list) -> bool:
+    return any(change.matters for change in done)
 
 
 def _actions(done: list) -> list:

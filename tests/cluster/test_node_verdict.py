@@ -48,11 +48,11 @@ def run(control_plane: ControlPlane, **options: Any) -> dict[str, Any]:
     return result
 
 
-def written(directory: Path, **statuses: str) -> str:
+def written(directory: Path, at: str = "2026-03-02T09:30:00Z", **statuses: str) -> str:
     """A result document with one finding for each node."""
     rows = tuple([NodeRow(name.replace("_", "-")) for name in statuses])
     found = tuple([Finding("RDMA-NODE-001", row.name, statuses[row.name.replace("-", "_")]) for row in rows])
-    document = ResultDocument(created_at="2026-03-02T09:30:00Z", nodes=rows, findings=found)
+    document = ResultDocument(created_at=at, nodes=rows, findings=found)
     path = directory / "result.json"
     path.write_text(json.dumps(document.to_dict()))
     return str(path)
@@ -118,6 +118,14 @@ def test_host_that_was_not_judged_is_unknown(control_plane: ControlPlane, tmp_pa
     path = written(tmp_path, sim_0001=model.PASS)
     result = run(control_plane, result=path, nodes=list(NODES))
     assert result["verdicts"] == {NODES[0]: "pass", NODES[1]: "unknown"}
+
+
+def test_later_judgement_with_the_same_verdict(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """The time is written anew, and nothing has changed."""
+    run(control_plane, result=written(tmp_path, sim_0001=model.PASS))
+    again = run(control_plane, result=written(tmp_path, "2026-03-03T09:30:00Z", sim_0001=model.PASS))
+    assert (again["changed"], again["actions"]) == (False, ["label sim-0001 pass"])
+    assert shown(control_plane)[NODES[0]] == ["pass", "20260303T093000Z"]
 
 
 def test_unknown_node_changes_nothing(control_plane: ControlPlane, tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ class Change:
     before: dict[str, Any]
     after: dict[str, Any]
 
+    @property
+    def matters(self) -> bool:
+        """Whether more than the time of the judgement is another one."""
+        kept = [{**side, "labels": {**side["labels"], JUDGED: ""}} for side in (self.before, self.after)]
+        return kept[0] != kept[1]
+
 
 def verdicts(document: ResultDocument, threshold: str = model.ERROR, strict: bool = False) -> dict[str, str]:
     """The verdict of each node of a result document.

@@ -168,6 +168,21 @@ def test_only_what_differs_is_written() -> None:
     change = node_verdict.mark(before, model.PASS, "20260302T093000Z")
     assert change is not None
     assert change.patch == {"metadata": {"labels": {"rdma.k8s/judged": "20260302T093000Z"}}}
+    assert change.matters is False
+
+
+def test_what_matters() -> None:
+    """Verdict and taint do, first or changed; the time alone does not."""
+    held = node({"rdma.k8s/verdict": "pass", "rdma.k8s/judged": "20260301T000000Z"})
+    fenced = node({"rdma.k8s/verdict": "pass", "rdma.k8s/judged": "20260302T093000Z"}, [OURS])
+    changes = [
+        node_verdict.mark(node(), model.PASS, "20260302T093000Z"),
+        node_verdict.mark(held, model.WARN, "20260302T093000Z"),
+        node_verdict.mark(fenced, model.PASS, "20260302T093000Z"),
+        node_verdict.fence(node()),
+        node_verdict.clear(held),
+    ]
+    assert [change.matters for change in changes if change is not None] == [True] * 5
 
 
 def test_fence() -> None:
