@@ -24,6 +24,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Clu
 from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import names
 from ansible_collections.rdma.k8s.plugins.modules import ack_pod_test, ack_verify
 from ansible_collections.rdma.k8s.tests.support import change_run
+from ansible_collections.rdma.k8s.tests.support.fake_ack import CLUSTER, KEY_ID, KEY_SECRET, FakeAck
 from ansible_collections.rdma.k8s.tests.support.lingjun_cluster import Containers, Lingjun, plugin
 from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Result, Run
 from ansible_collections.rdma.k8s.tests.support.pod_container import lingjun as good_container
@@ -375,37 +376,118 @@ def role(control_plane: ControlPlane, controller: Controller, tmp_path: Path, na
     )
 
 
+def labels(lab: Lingjun) -> dict[str, Any]:
+    """The labels and taints of the nodes."""
+    found = {node: lab.cluster.get("/api/v1/nodes/" + node) for node in lab.nodes}
+    return {
+        node: (content["metadata"]["labels"], content["spec"]["taints"]) for node, content in found.items()
+    }
+
+
 @needs_root
-def test_the_role_end_to_end(control_plane: ControlPlane, lab: Lingjun, role: Role) -> None:
-    """Prerequisites, plugin, pods; nothing is changed, no label least of all."""
-    before = {node: lab.cluster.get("/api/v1/nodes/" + node)["metadata"]["labels"] for node in lab.nodes}
+def test_the_role_without_a_cloud(lab: Lingjun, role: Role) -> None:
+    """Somebody else installed the add-on: prerequisites, plugin, pods; nothing is changed, no label least of all."""
+    before = labels(lab)
     with Containers(lab.cluster, {node: good_container(4) for node in lab.nodes}):
         done = role(ack_lingjun_pod_test=True)
-    assert done.recap("localhost")["changed"] <= 1, done.good()  # the file of the test
+    assert done.recap("localhost")["changed"] == 1, done.good()  # the file of the test
     assert (role.result["status"], role.result["problems"]) == ("ok", [])
     assert [(entry["node"], entry["status"]) for entry in role.result["pod_test"]] == [
         (node, "ok") for node in lab.nodes
     ]
-    after = {node: lab.cluster.get("/api/v1/nodes/" + node)["metadata"]["labels"] for node in lab.nodes}
-    assert after == before
+    assert labels(lab) == before
 
 
 def test_the_role_stops_before_a_mode_that_cannot_work(lab: Lingjun, role: Role) -> None:
     """A8, A9: IPv4 with pods off the host network fails nowhere else; the remedy names the ticket."""
     told = role(ack_lingjun_mode="shared", ack_lingjun_compute_ip_version="ipv4").failed()
     assert "Nothing was changed" in told
+    assert "RDMA-ACK-018" in told
     unknown = role(ack_lingjun_mode="shared").failed()
     assert "support ticket" in unknown
 
 
-def test_the_role_stops_at_a_node_without_tokens(lab: Lingjun, role: Role) -> None:
-    """The node and the reason stand in one sentence."""
-    lab.tokens(lab.nodes[1], "1k", "0")
-    told = role().failed()
-    assert lab.nodes[1] in told
-    assert "allocatable" in told
-
-
 def test_the_role_stops_at_exclusive_mode_with_shared_tokens(lab: Lingjun, role: Role) -> None:
+    """A55: the node and the reason stand in one sentence."""
     told = role(ack_lingjun_mode="exclusive", ack_lingjun_compute_ip_version="ipv6").failed()
-    assert "1000 tokens are those of shared mode" in told
+    assert "%s: 1000 tokens are those of shared mode" % lab.nodes[1] in told
+
+
+class Cloud(FakeAck):
+    """A cloud whose tasks deploy the plugin into the real cluster, and take it away."""
+
+    def __init__(self, control_plane: ControlPlane, ip_version: str) -> None:
+        super().__init__()
+        group = {"eflo_node_group": {"cluster_id": "i1", "group_id": "ng-1"}}
+        about = {"nodepool_id": "np0001", "name": "lingjun", "type": "lingjun"}
+        self.pools = [{"nodepool_info": about, "scaling_group": {"desired_size": 2}, **group}]
+        self.lingjun = {"i1": {"ClusterId": "i1", "ComputingIpVersion": ip_version}}
+        self._plane = control_plane
+        self.faults["InstallClusterAddons"] = [self._deploy]
+        self.faults["UnInstallClusterAddons"] = [self._take_away]
+
+    def _deploy(self) -> None:
+        self._plane.kubectl("apply", "-f", "-", stdin=json.dumps(plugin()))
+
+    def _take_away(self) -> None:
+        self._plane.kubectl("delete", "ds", names.DAEMONSET, "-n", names.NAMESPACE)
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        """Variables of the role for this cloud, for pods with a network of their own."""
+        return {
+            "ack_lingjun_manage_addon": True,
+            "ack_lingjun_cluster_id": CLUSTER,
+            "ack_lingjun_region": "cn-beijing",
+            "ack_lingjun_endpoint": self.endpoint,
+            "ack_lingjun_eflo_endpoint": self.endpoint,
+            "ack_lingjun_protocol": "http",
+            "ack_lingjun_mode": "shared",
+            "ack_lingjun_addon_config": {"podNetwork": True},
+            "ack_lingjun_verify_timeout": 60,
+            **more,
+        }
+
+
+KEYS = {"ALIBABA_CLOUD_ACCESS_KEY_ID": KEY_ID, "ALIBABA_CLOUD_ACCESS_KEY_SECRET": KEY_SECRET}
+
+
+@needs_root
+def test_the_role_from_nothing_to_nothing(control_plane: ControlPlane, lab: Lingjun, role: Role) -> None:
+    """Installed through the real SDK, deployed, verified, tried; unchanged the second time; then removed."""
+    control_plane.kubectl("delete", "ds", names.DAEMONSET, "-n", names.NAMESPACE, "--wait=true")
+    before = labels(lab)
+    nodes = {node: good_container(4, own_network=True) for node in lab.nodes}
+    try:
+        with Cloud(control_plane, "IPv6") as cloud:
+            planned = role("--check", env=KEYS, **cloud.options())
+            assert planned.recap("localhost")["failed"] == 0, planned.good()
+            assert cloud.orders == []
+            with Containers(lab.cluster, nodes) as containers:
+                role(env=KEYS, **cloud.options(ack_lingjun_pod_test=True)).good()
+            assert [request.action for request in cloud.orders] == ["InstallClusterAddons"]
+            assert (role.result["changed"], role.result["status"]) == (True, "ok")
+            assert (role.result["addon"]["version"], role.result["compute_ip_version"]) == ("1.1.5", "IPv6")
+            assert [entry["status"] for entry in role.result["pod_test"]] == ["ok", "ok"]
+            assert not any("hostNetwork" in pod["spec"] for pod in containers.ran)
+            role(env=KEYS, **cloud.options()).good()
+            assert (role.result["changed"], len(cloud.orders)) == (False, 1)
+            role(env=KEYS, **cloud.options(ack_lingjun_state="absent")).good()
+            assert (role.result["changed"], role.result["addon"]["state"]) == (True, "absent")
+            assert labels(lab) == before
+    finally:
+        control_plane.kubectl("apply", "-f", "-", stdin=json.dumps(plugin()))
+
+
+def test_the_role_asks_the_cloud_before_it_orders(
+    control_plane: ControlPlane, lab: Lingjun, role: Role
+) -> None:
+    """A8, A10, A38, A63: another edition, a key that the add-on does not have, an IPv4 network; nothing is ordered."""
+    with Cloud(control_plane, "IPv4") as cloud:
+        told = role(env=KEYS, **cloud.options()).failed()
+        assert "Nothing was changed" in told
+        unknown = role(env=KEYS, **cloud.options(ack_lingjun_addon_config={"allowPods": True})).failed()
+        assert "allowPods" in unknown
+        cloud.cluster["cluster_spec"] = "ack.standard"
+        edition = role(env=KEYS, **cloud.options()).failed()
+        assert "expected an ACK managed cluster Pro" in edition
+        assert cloud.orders == []
