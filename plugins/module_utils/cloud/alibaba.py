@@ -67,7 +67,7 @@ _BAD_KEY = (
     "SecurityTokenExpired",
     "SignatureDoesNotMatch",
 )
-_NOT_FOUND = {"AddonNotFound": "addon_not_found", "ErrorClusterNotFound": "ack_cluster_not_found"}
+_NO_ADDON, _NO_CLUSTER = "AddonNotFound", "ErrorClusterNotFound"
 """What the service says when something is not there (A29)."""
 
 
@@ -279,9 +279,9 @@ class Service:
 
     def _final(self, what: str, status: int, word: str, message: str, details: dict[str, Any]) -> RdmaError:
         answer = "%s %s" % (status, word)
-        if word in _NOT_FOUND:
+        if word in (_NO_ADDON, _NO_CLUSTER):
             return RdmaError(
-                _NOT_FOUND[word],
+                "addon_not_found" if word == _NO_ADDON else "ack_cluster_not_found",
                 "There is no such thing as %s: %s." % (what, answer),
                 hint="Check the id or name, and the region%s: each has an endpoint of its own."
                 % (" " + self.place.region if self.place.region else ""),
@@ -390,7 +390,7 @@ def eflo(credentials: Credentials, place: Place, limits: Limits) -> Service:
 
 def _lost(what: str, reason: str, **details: Any) -> RdmaError:
     return RdmaError(
-        LOST,
+        "alibaba_answer_lost",
         "The answer to the order is lost, so it may have arrived or not: %s (%s)." % (what, reason),
         hint="Run it again: it looks what there is before it gives an order.",
         retryable=True,
