@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -94,6 +95,8 @@ async def _serve(settings: options.Settings, places: list[Place], extra: Place |
         if extra is not None:
             servers.append(await loop.create_server(more.server, sock=extra.socket))
         log.info("listen", extra={"webhook": [str(place) for place in places], "metrics": str(extra or "")})
+        gc.collect()
+        gc.freeze()  # what is here stays; a full collection in the middle of a call need not look at it
         background = loop.create_task(refresher.run())
         background.add_done_callback(lambda _task: stop.set())
         await stop.wait()

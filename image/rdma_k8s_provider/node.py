@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
 from rdma_k8s.core.net import Address, find_address
+from rdma_k8s.core.oke.conflicts import RouteTable
 from rdma_k8s.core.oke.nics import Interface, RdmaDevice
 from rdma_k8s.core.snapshot import ReadError, Route
-from rdma_k8s.host import kernel, raw_netlink, records
+from rdma_k8s.host import claim_netlink, kernel, raw_netlink, records
 from rdma_k8s.host.files import Root
 
 _BUS = "/sys/bus/pci/devices/"
@@ -43,7 +44,7 @@ class Reading:
     """
 
     interfaces: dict[str, Interface] = field(default_factory=dict)
-    routes: Optional[tuple[Route, ...]] = None
+    routes: Optional[RouteTable] = None
     netns_mode: Optional[str] = None
     devices: dict[str, PciDevice] = field(default_factory=dict)
     errors: tuple[ReadError, ...] = ()
@@ -69,15 +70,24 @@ class NodeReader:
             for name in device.net or ():
                 if name in interfaces:
                     interfaces[name] = _with_arp(root, interfaces[name])
-        return Reading(interfaces, routes, root.read(kernel.PARAMETER), devices, tuple(root.errors))
+        return Reading(
+            interfaces,
+            routes,
+            root.read_place(root.path + kernel.PARAMETER, kernel.PARAMETER),
+            devices,
+            tuple(root.errors),
+        )
 
-    def _netlink(self, root: Root) -> tuple[records.RtnetlinkRecord, Optional[tuple[Route, ...]]]:
-        empty = records.RtnetlinkRecord()
+    def _netlink(self, root: Root) -> tuple[records.RtnetlinkRecord, Optional[RouteTable]]:
         if records.is_recorded(root):
             recorded = self._load(root)
-            return (recorded, _routes(recorded.routes)) if recorded is not None else (empty, None)
-        routes = raw_netlink.read_ipv4_routes(root)
-        return raw_netlink.read_interfaces(root) or empty, None if routes is None else _routes(routes)
+            return (
+                recorded or records.RtnetlinkRecord(),
+                None if recorded is None else _routes(recorded.routes),
+            )
+        routes = claim_netlink.routes(root)
+        links, addresses = claim_netlink.links(root) or (), claim_netlink.addresses(root) or ()
+        return records.RtnetlinkRecord(links, addresses), None if routes is None else _routes(routes)
 
     def _load(self, root: Root) -> Optional[records.RtnetlinkRecord]:
         """The answers of a recorded tree, parsed again when the file is another one."""
@@ -103,12 +113,11 @@ def _interfaces(answers: records.RtnetlinkRecord) -> dict[str, Interface]:
     }
 
 
-def _routes(answers: Iterable[records.RouteRecord]) -> tuple[Route, ...]:
-    return tuple(
+def _routes(answers: Iterable[records.RouteRecord]) -> RouteTable:
+    return RouteTable(
         [
             Route(
                 "%s/%d" % (entry.dst, entry.length) if entry.dst else "default",
-                table=entry.table,
                 type=_TYPES.get(entry.type, "unicast"),
             )
             for entry in answers
@@ -118,11 +127,11 @@ def _routes(answers: Iterable[records.RouteRecord]) -> tuple[Route, ...]:
 
 
 def _device(root: Root, pci: str) -> PciDevice:
-    names = root.names(_BUS + pci + "/net")
+    names = root.entries(_BUS + pci + "/net")
     rdma = []
-    for name in root.names(_BUS + pci + "/infiniband") or ():
+    for name in root.entries(_BUS + pci + "/infiniband") or ():
         ports = "%s%s/infiniband/%s/ports" % (_BUS, pci, name)
-        layers = [root.value("%s/%s/link_layer" % (ports, port)) or "" for port in root.names(ports) or ()]
+        layers = [root.value("%s/%s/link_layer" % (ports, port)) or "" for port in root.entries(ports) or ()]
         rdma.append(RdmaDevice(name, tuple(layers)))
     return PciDevice(None if names is None else tuple(names), tuple(rdma))
 

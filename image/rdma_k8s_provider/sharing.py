@@ -42,6 +42,7 @@ class SharedReader:
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         try:
+            await asyncio.sleep(0)  # whose requests have arrived already come along
             while self._next is not None:
                 waiting, wanted = self._next, self._wanted
                 self._next, self._wanted = None, set()

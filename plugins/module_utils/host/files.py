@@ -117,8 +117,15 @@ class Root:
 
     def names(self, path: str) -> Optional[list[str]]:
         """The sorted names of a directory; ``None`` when it is absent or not readable."""
+        return self._names(path, careful=True)
+
+    def entries(self, path: str) -> Optional[list[str]]:
+        """Like :meth:`names` for a directory of sysfs or procfs, whose links need no care."""
+        return self._names(path, careful=False)
+
+    def _names(self, path: str, careful: bool) -> Optional[list[str]]:
         try:
-            found = sorted(os.listdir(self.real(path)))
+            found = sorted(os.listdir(self.real(path) if careful else self.path + path))
         except OSError as error:
             if error.errno not in _ABSENT:
                 self.fail(path, reason_of(error))

@@ -154,29 +154,6 @@ def read(root: Root) -> Optional[RtnetlinkRecord]:
         return None
 
 
-def read_interfaces(root: Root) -> Optional[RtnetlinkRecord]:
-    """Links and addresses alone; ``None`` with the reason among the errors of ``root``."""
-    try:
-        return RtnetlinkRecord(
-            links=tuple([_link(body) for body in links()]),
-            addresses=tuple(
-                filter(None, [_address(body) for body in dump(GET_ADDRESS, _ADDRESS.pack(0, 0, 0, 0, 0))])
-            ),
-        )
-    except (OSError, struct.error, ValueError) as error:
-        root.fail(SOURCE, reason_of(error) if isinstance(error, OSError) else str(error))
-        return None
-
-
-def read_ipv4_routes(root: Root) -> Optional[tuple[RouteRecord, ...]]:
-    """The unicast routes of IPv4 alone, of all tables; ``None`` with the reason among the errors of ``root``."""
-    try:
-        return tuple(_routes((socket.AF_INET,)))
-    except (OSError, struct.error, ValueError) as error:
-        root.fail(SOURCE + ":routes", reason_of(error) if isinstance(error, OSError) else str(error))
-        return None
-
-
 def _link(body: bytes) -> LinkRecord:
     _family, arphrd, index, flags, _change = _LINK.unpack_from(body)
     found = attributes(body, _LINK.size)
@@ -205,12 +182,9 @@ def _address(body: bytes) -> Optional[AddressRecord]:
     return AddressRecord(index, socket.inet_ntop(family, data), length, flags)
 
 
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
-
-
-def _routes(families: tuple[int, ...] = _FAMILIES) -> Iterator[RouteRecord]:
+def _routes() -> Iterator[RouteRecord]:
     objects = _Nexthops()
-    for family in families:
+    for family in (socket.AF_INET, socket.AF_INET6):
         for body in dump(GET_ROUTE, _ROUTE.pack(family, 0, 0, 0, 0, 0, 0, 0, 0)):
             _family, length, _source, _tos, table, protocol, scope, kind, _flags = _ROUTE.unpack_from(body)
             if kind != _UNICAST:

@@ -18,6 +18,33 @@ from .imds import parse_vnic_subnets
 _HINT = "Choose a child range that nothing in the VCN, the cluster or the node uses."
 
 
+class RouteTable:
+    """Routes that many claims are checked against: what overlaps a range is looked for once.
+
+    :param routes: as in :func:`check`.
+    """
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._routes = tuple(routes)
+        self._overlapping: dict[Prefix, tuple[Prefix, ...]] = {}
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self._routes)
+
+    def overlapping(self, child_range: Prefix) -> tuple[Prefix, ...]:
+        """The destinations that overlap a range (F47), in the order of the routes.
+
+        :raises RdmaError: ``route_destination_malformed``
+        """
+        found = self._overlapping.get(child_range)
+        if found is None:
+            found = tuple(
+                [network for network in route_networks(self._routes) if network.overlaps(child_range)]
+            )
+            self._overlapping[child_range] = found
+        return found
+
+
 def check(
     child_range: Prefix,
     vnics: Any,
@@ -46,9 +73,8 @@ def of_node(
         if subnet.overlaps(child_range):
             yield _conflict("vnic_subnet_conflict", "The VNIC subnet %s", subnet, child_range)
     try:
-        for network in route_networks(host_routes or ()):
-            if network.overlaps(child_range):
-                yield _conflict("host_route_conflict", "The host route to %s", network, child_range)
+        for network in _overlapping(host_routes, child_range):
+            yield _conflict("host_route_conflict", "The host route to %s", network, child_range)
     except RdmaError as error:
         yield error
     address = service_address(service_host)
@@ -60,6 +86,12 @@ def of_node(
             address=str(address),
             child_range=str(child_range),
         )
+
+
+def _overlapping(host_routes: Optional[Iterable[Route]], child_range: Prefix) -> Iterable[Prefix]:
+    if isinstance(host_routes, RouteTable):
+        return host_routes.overlapping(child_range)
+    return (network for network in route_networks(host_routes or ()) if network.overlaps(child_range))
 
 
 def _subnets(vnics: Any) -> tuple[Prefix, ...]:

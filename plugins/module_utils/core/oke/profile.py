@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Optional
 
 from ..errors import RdmaError
@@ -172,7 +173,9 @@ def require_profile(claim: Optional[Claim]) -> Claim:
     """
     if claim is None:
         raise claim_rules.CONFIG_MISSING.error()
-    _refuse(claim, (claim_rules.UNSUPPORTED_PROFILE,), profile=claim.profile)
+    broken = _unsupported_profile(claim)
+    if broken is not None:
+        raise broken.error(profile=claim.profile)
     return claim
 
 
@@ -181,13 +184,19 @@ def check_settings(claim: Claim) -> None:
 
     :raises RdmaError: ``claim_passthrough``, ``claim_dhcp``, ``claim_unnumbered``, ``claim_addresses``
     """
-    _refuse(claim, claim_rules.PROVIDER_RULES)
-
-
-def _refuse(claim: Claim, rules: Iterable[claim_rules.ClaimRule], **details: Any) -> None:
-    broken = claim_rules.first_violation(claim.to_dict(), rules)
+    broken = _broken_setting(claim)
     if broken is not None:
-        raise broken.error(**details)
+        raise broken.error()
+
+
+@lru_cache(maxsize=1024)  # the claims of a job are all the same
+def _unsupported_profile(claim: Claim) -> Optional[claim_rules.Violation]:
+    return claim_rules.first_violation(claim.to_dict(), (claim_rules.UNSUPPORTED_PROFILE,))
+
+
+@lru_cache(maxsize=1024)
+def _broken_setting(claim: Claim) -> Optional[claim_rules.Violation]:
+    return claim_rules.first_violation(claim.to_dict(), claim_rules.PROVIDER_RULES)
 
 
 def _require_fabric(metadata: Optional[Metadata]) -> Metadata:

@@ -20,9 +20,11 @@ anything else                 none                     false
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Optional, Union
 
 from ..errors import RdmaError
@@ -217,13 +219,18 @@ def profile_config(request: ClaimRequest, device: Device, node: profile.Node, pr
 
     :raises RdmaError: of :func:`.profile.resolve`, or ``driver_without_ipvlan``
     """
-    claim = profile.parse_claim(request.config)
+    claim = _claim_of(json.dumps(request.config))
     found = _resolve(claim, device, node, provider)
     if found.network_config is None:
         return Answer(reason=found.reason)
     if claim is None or claim.type != IPVLAN:
         raise _without_ipvlan(device)
     return Answer(found.network_config.to_dict())
+
+
+@lru_cache(maxsize=256)  # the claims of a job are all the same
+def _claim_of(config: str) -> Optional[profile.Claim]:
+    return profile.parse_claim(json.loads(config))
 
 
 def _resolve(
@@ -245,7 +252,8 @@ def _without_ipvlan(device: Device) -> RdmaError:
         "driver_without_ipvlan",
         "DRANET asks for the child of %s without interface.type %s, so it would move the NIC itself into the pod."
         % (name, IPVLAN),
-        hint="Install a DRANET that has IPvlan children (v1.4.0 has none); with such a one, wait for its next scan.",
+        hint="Install a DRANET that has IPvlan children (v1.4.0 has none); with such a one, wait for its next scan, or "
+        "write interface.type in the claim.",
         interface=name,
     )
 
