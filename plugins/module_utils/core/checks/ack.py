@@ -19,7 +19,7 @@ from typing import Callable, Optional
 from ..ack import device_plugin, fabric_ip, names, node_resource
 from ..ack.verdict import UNKNOWN as NOT_TOLD, Reason
 from ..cluster_snapshot import ClusterNode, ClusterSnapshot, DaemonSet, DriverPod
-from ..finding import CRITICAL, ERROR, FAIL, WARNING, Detail
+from ..finding import CRITICAL, ERROR, WARNING, Detail
 from ..nics import Nic
 from ..snapshot import Link
 from .context import Fleet, Node, cluster_reason
@@ -121,6 +121,11 @@ def _amounts(node: ClusterNode, policy: Policy) -> node_resource.Amounts:
     )
 
 
+def _is_another(found: node_resource.Amounts) -> bool:
+    """Whether the amounts are those of a node that has nothing to do with Lingjun."""
+    return any(reason.code == "node-not-lingjun" for reason in found.reasons)
+
+
 def _version(text: str) -> Optional[tuple[int, int]]:
     """``5.10.134-17.al8`` -> (5, 10); ``v1.31.1-aliyun.1`` -> (1, 31)."""
     found = _VERSION.match(text)
@@ -189,7 +194,7 @@ def amounts(fleet: Fleet) -> Outcome:
     details = []
     for node in _api(fleet).nodes or ():
         found = _amounts(node, fleet.policy)
-        if any(reason.code == "node-not-lingjun" for reason in found.reasons):
+        if _is_another(found):
             continue
         details += [_detail(reason, node.name) for reason in found.reasons] or [
             ok(node.name, str(found.capacity))
@@ -604,21 +609,15 @@ def hardware(fleet: Fleet) -> dict[str, Outcome]:
 
 def _hardware(node: Node, fleet: Fleet) -> Outcome:
     found = fleet.cluster_nodes[node.name]
-    tokens: Optional[int] = None
+    offered = "The cluster was not asked, and"
     if found is not None:
-        held = _amounts(node=found, policy=fleet.policy)
-        if any(reason.code == "node-not-lingjun" for reason in held.reasons):
+        held = _amounts(found, fleet.policy)
+        if _is_another(held):
             return skipped(NOT_LINGJUN)
-        wrong = [_detail(reason, "tokens") for reason in held.reasons if reason.status == FAIL]
-        if wrong:
-            return weighed(wrong, "", "")
-        tokens = held.allocatable
+        offered = "%d tokens are offered, and" % (held.allocatable or 0)
     ports = [(nic, nic.port) for nic in node.nics if nic.port is not None]
     active = [nic for nic, port in ports if port.state == "ACTIVE"]
     unread = [nic for nic, port in ports if port.state is None]
-    offered = "%s and" % (
-        "The cluster was not asked," if tokens is None else "%d tokens are offered," % tokens
-    )
     if not active and not unread:
         what = "none of %d RDMA ports is active" % len(ports) if ports else "the host has no RDMA device"
         return failed("%s %s." % (offered, what), expected="an active port", observed="none")
@@ -704,3 +703,28 @@ def _umad(node: Node) -> Detail:
     if "kernel" not in node.snapshot.subsets or node.snapshot.error_of("/proc/modules"):
         return unclear("umad", "whether ib_umad is loaded is not known")
     return bad("umad", "ib_umad, which makes its files, is not loaded", "loaded", "absent")
+
+
+@fleet_check(
+    "RDMA-ACK-023",
+    "The node has its RDMA resource",
+    ERROR,
+    "Look at the plugin's pod on the node, its log, and /dev/infiniband; restart the pod when all are good.",
+    evidence=("nodes",),
+    cluster=True,
+)
+def own_amounts(fleet: Fleet) -> dict[str, Outcome]:
+    """A55: as RDMA-ACK-002, where the verdict over each node stands."""
+    return {node.name: _own_amounts(node, fleet) for node in fleet.nodes}
+
+
+def _own_amounts(node: Node, fleet: Fleet) -> Outcome:
+    found = fleet.cluster_nodes[node.name]
+    if found is None:
+        return unknown(fleet.why_no_cluster_node(node))
+    held, resource = _amounts(found, fleet.policy), fleet.policy.resource_name
+    if _is_another(held):
+        return skipped(NOT_LINGJUN)
+    if held.reasons:
+        return weighed([_detail(reason, resource) for reason in held.reasons], "", "")
+    return passed("%s of %s." % (held.allocatable, resource))

@@ -511,9 +511,12 @@ CASES = [
     of_node(
         "020",
         "fail",
-        "tokens: the node does not have rdma/hca",
-        "ack devices without tokens",
+        "0 tokens are offered, and the host has no RDMA device.",
+        "ack neither tokens nor devices",
+        without_devices,
         edits=(lingjun.edit_amounts(SICK, "", ""),),
+        also="ACK-019 fail ACK-023 fail",
+        settings=OFF_HOST,
     ),
     of_node("020", "pass", "4 of 4 RDMA ports are active (Ethernet)", "ack devices behind tokens"),
     of_node(
@@ -543,4 +546,38 @@ CASES = [
     of_node("022", "fail", "ib_umad", "ack no umad", without_umad),
     of_node("022", "fail", "no uverbs file", "ack no uverbs", without_verbs, also="NODE-031 fail"),
     of_node("022", "pass", "4 devices", "ack device files"),
+    of_node(
+        "023",
+        "fail",
+        "rdma/hca: the node does not have rdma/hca",
+        "ack devices without tokens",
+        edits=(lingjun.edit_amounts(SICK, "", ""),),
+    ),
+    of_node(
+        "023",
+        "warn",
+        "some devices are ill",
+        "ack ill devices",
+        edits=(lingjun.edit_amounts(SICK, "1k", "9"),),
+    ),
+    of_node(
+        "023",
+        "unknown",
+        "No node of the cluster has the name sick",
+        "ack node of no cluster",
+        edits=(lambda found: replace(found, nodes=found.nodes[1:] if found.nodes else ()),),
+        also="ACK-016 unknown",
+    ),
+    of_node(
+        "023",
+        "skip",
+        "no Lingjun node",
+        "ack another node",
+        edits=(
+            lambda found: replace(
+                found, nodes=(lingjun.other_node(SICK), *(found.nodes[1:] if found.nodes else ()))
+            ),
+        ),
+    ),
+    of_node("023", "pass", "1000 of rdma/hca", "ack tokens"),
 ]
