@@ -203,9 +203,7 @@ def schema(text: str) -> Optional[dict[str, Any]]:
         found = json_text.loads(text)
     except ValueError:
         return None
-    if not isinstance(found, dict) or not (
-        _keys(found, found, 0) or found.get("additionalProperties") is False
-    ):
+    if not isinstance(found, dict) or not (_keys(found, found) or found.get("additionalProperties") is False):
         return None
     return found
 
@@ -218,7 +216,7 @@ def require_known(name: str, version: str, config: Mapping[str, Any], rules: Map
     problems = list(_problems(config, rules, rules, "", 0))
     unknown = [path for path, allowed in problems if allowed is None]
     if unknown:
-        known = sorted(_keys(rules, rules, 0))
+        known = sorted(_keys(rules, rules))
         raise RdmaError(
             "addon_config_unknown_keys",
             "The configuration of the add-on %s has no %s in version %s; it has %s."
@@ -243,7 +241,7 @@ def without_unknown(found: Mapping[str, Any], rules: Optional[Mapping[str, Any]]
     """What there is now, without the keys that another version no longer has."""
     if rules is None or _open(rules):
         return dict(found)
-    keys = _keys(rules, rules, 0)
+    keys = _keys(rules, rules)
     return {key: value for key, value in found.items() if key in keys}
 
 
@@ -262,7 +260,7 @@ def _problems(
         yield path, allowed
     if not isinstance(value, Mapping) or depth >= _MOST_DEPTH:
         return
-    keys = _keys(rules, root, 0)
+    keys = _keys(rules, root)
     closed = rules.get("additionalProperties") is False or (bool(keys) and not _open(rules))
     for key, entry in value.items():
         place = "%s.%s" % (path, key) if path else str(key)
@@ -277,15 +275,24 @@ def _open(rules: Mapping[str, Any]) -> bool:
     return bool(rules.get("patternProperties")) or rules.get("additionalProperties") not in (None, False)
 
 
-def _keys(rules: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _keys(rules: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
     """The keys that a schema lists, with those of the schemas that it combines."""
-    rules = _resolved(rules, root)
-    listed = rules.get("properties")
-    out = dict(listed) if isinstance(listed, dict) else {}
-    for word in _COMBINED:
-        for part in rules.get(word) or () if depth < _MOST_DEPTH else ():
-            if isinstance(part, Mapping):
-                out.update(_keys(part, root, depth + 1))
+    out: dict[str, Any] = {}
+    todo, seen = [rules], set()
+    while todo:
+        part = _resolved(todo.pop(), root)
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        listed = part.get("properties")
+        out = {**(listed if isinstance(listed, dict) else {}), **out}
+        for word in _COMBINED:
+            entries = part.get(word)
+            todo += [
+                entry
+                for entry in (entries if isinstance(entries, list) else [])
+                if isinstance(entry, Mapping)
+            ]
     return out
 
 
