@@ -106,8 +106,10 @@ options:
     type: str
     default: rdma-nic
   nic_table:
-    description: Explicit NICs of nodes that the agent does not configure, for the provider. A mapping or a list.
-    type: raw
+    description:
+      - Explicit NICs of nodes that the agent does not configure, for the provider, each with its child.
+      - For several nodes, such a mapping for each below C(nodes).
+    type: dict
   imds_url:
     description: Address of the metadata service, for the provider. Without it that of the cloud.
     type: str
@@ -287,7 +289,7 @@ def main() -> None:
             "uplink_interfaces": _LIST,
             "filter": {"type": "str"},
             "device_class": {"type": "str", "default": "rdma-nic"},
-            "nic_table": {"type": "raw"},
+            "nic_table": {"type": "dict"},
             "imds_url": {"type": "str"},
             "kubelet_root": {"type": "str", "default": wishes.KUBELET_ROOT},
             "node_selector": _DICT,

@@ -15,6 +15,7 @@ host's network namespace its own /sys and /proc/sys show the interfaces of the h
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,8 @@ _PROVIDER_RESOURCES = {
     "requests": {"cpu": "20m", "memory": "64Mi"},
     "limits": {"memory": "256Mi"},
 }
+
+_NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
 
 WAIT = """\
 import socket, sys, time
@@ -109,7 +112,11 @@ def provider(wish: DeploymentWish) -> list[dict[str, Any]]:
                 "data": {TABLE_FILE: table_text(wish.nic_table)},
             }
         )
-    return [*documents, _daemonset(wish, PROVIDER, _provider_pod(wish))]
+    made = _daemonset(wish, PROVIDER, _provider_pod(wish))
+    if wish.nic_table is not None:  # the table is read at the start, so another one makes other pods
+        digest = hashlib.sha256(table_text(wish.nic_table).encode("utf-8")).hexdigest()[:16]
+        made["spec"]["template"]["metadata"]["annotations"] = {"rdma.k8s/nic-table": digest}
+    return [*documents, made]
 
 
 def device_class(wish: DeploymentWish) -> list[dict[str, Any]]:
@@ -183,7 +190,7 @@ def _dranet_pod(wish: DeploymentWish, able: Abilities) -> dict[str, Any]:
         "image": wish.image,
         "imagePullPolicy": wish.pull_policy,
         "args": args(wish, able),
-        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "env": [_NODE_NAME],
         "resources": _resources(wish.resources, _RESOURCES),
         "securityContext": {"privileged": True},
         "startupProbe": {**probe, "periodSeconds": 5, "failureThreshold": 12},
@@ -232,6 +239,7 @@ def _provider_pod(wish: DeploymentWish) -> dict[str, Any]:
         "imagePullPolicy": wish.pull_policy,
         "command": ["python3", "-m", "rdma_k8s_provider"],
         "args": provider_args(wish),
+        "env": [_NODE_NAME],
         "resources": _resources(wish.provider_resources, _PROVIDER_RESOURCES),
         "securityContext": _confined(),
         "startupProbe": probe("/healthz", 5, 60),

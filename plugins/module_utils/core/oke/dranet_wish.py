@@ -14,7 +14,7 @@ from typing import Any, Optional
 from ..errors import RdmaError
 from ..kube import manifest
 from ..net import Prefix, quoted
-from . import options
+from . import nic_table, options
 from .constants import DEFAULT_CHILD_RANGE
 
 MODES = ("native", "webhook")
@@ -93,7 +93,8 @@ class DeploymentWish:
 def wish(given: Mapping[str, Any]) -> DeploymentWish:
     """The wish of options of a module or a role; what is ``None`` has its default.
 
-    :raises RdmaError: ``dranet_option``, ``name_malformed``, or an error of the options of the provider (F93)
+    :raises RdmaError: ``dranet_option``, ``name_malformed``, or an error of the options of the provider (F93) or of its
+        table of NICs
     """
     known = {entry.name for entry in fields(DeploymentWish)}
     made = DeploymentWish(
@@ -114,14 +115,23 @@ def wish(given: Mapping[str, Any]) -> DeploymentWish:
     if made.mode == "webhook":
         _require_image("image of the provider", made.provider_image)
     _options(made)
-    if made.nic_table is not None and not isinstance(made.nic_table, (Mapping, list)):
-        raise refused("nic_table", made.nic_table, "a mapping or a list", "Write the table as YAML.")
+    if made.nic_table is not None:
+        _require_table(made)
     return made
 
 
 def table_text(table: Any) -> str:
-    """The explicit NIC table as the provider reads it."""
-    return json.dumps(table, indent=2, sort_keys=True) + "\n"
+    """The explicit NIC table as the provider reads it; the order counts where entries have no index."""
+    return json.dumps(table, indent=2) + "\n"
+
+
+def _require_table(made: DeploymentWish) -> None:
+    """The table is one that the provider takes on each node; it stops at its start otherwise."""
+    if not isinstance(made.nic_table, Mapping):
+        raise refused("nic_table", made.nic_table, "a mapping of NICs", "Write NIC: child.")
+    nodes = made.nic_table.get("nodes")
+    for name in nodes if isinstance(nodes, Mapping) and nodes else [""]:
+        nic_table.parse(table_text(made.nic_table), made.range, str(name))
 
 
 def refused(name: str, value: Any, wanted: str, hint: str) -> RdmaError:
