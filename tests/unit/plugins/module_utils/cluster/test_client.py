@@ -110,6 +110,21 @@ def test_one_object_and_who_asks(api: ApiServer, cluster: Cluster) -> None:
     assert cluster.calls == 1
 
 
+def test_a_log_is_text(api: ApiServer, cluster: Cluster) -> None:
+    """It is no JSON, and may be cut within a character."""
+    api.answers = [Answer("one\ntw\u00f6".encode()[:-1])]
+    assert cluster.text("/api/v1/namespaces/n/pods/p/log", previous=True, tailLines=5) == "one\ntw\ufffd"
+    (request,) = api.requests
+    assert request.query == {"previous": "true", "tailLines": "5"}
+
+
+def test_a_log_that_is_refused(api: ApiServer, cluster: Cluster) -> None:
+    api.answers = [status(403, "no")]
+    with pytest.raises(RdmaError) as found:
+        cluster.text("/api/v1/namespaces/n/pods/p/log")
+    assert found.value.code == "kube_forbidden"
+
+
 def test_pages_follow_the_token(api: ApiServer, cluster: Cluster) -> None:
     api.answers = [page(["a", "b"], "t/1+2="), page(["c"], "t2"), page([])]
     assert names(cluster.items(NODES, limit=2, fieldSelector="x=y")) == ["a", "b", "c"]
