@@ -125,9 +125,9 @@ def _counted(found: Program) -> list[Detail]:
 def _late(found: Program, ready: bool) -> str:
     """The nodes of the pods that are not ready, or not of the template of most."""
     if ready:
-        names = [node for node, pod in found.pods.items() if not pod.ready]
+        names = [node for node, pod in found.pods.items() if node and not pod.ready]
         return " (not on %s)" % listed(sorted(names)) if names else ""
-    names = [node for node, pod in found.pods.items() if pod.args is not None]
+    names = [node for node, pod in found.pods.items() if node and pod.args is not None]
     return " (other arguments on %s)" % listed(sorted(names)) if names else ""
 
 
