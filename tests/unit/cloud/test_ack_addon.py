@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -279,14 +280,37 @@ def test_a_truth_and_its_text_are_the_same(cloud: FakeAck, value: Any) -> None:
 
 def test_a_service_that_does_not_take_the_settings(cloud: FakeAck) -> None:
     cloud.installed()
-    cloud.faults["GetClusterAddonInstance"] = [lambda: None, *[_stuck(cloud)] * 3]
+    cloud.faults["GetClusterAddonInstance"] = [lambda: None, *[cloud.installed] * 3]
     result = failure(cloud, config={"customResourceName": "rdma/fabric"})
     assert (result["code"], result["changed"]) == ("addon_not_applied", True)
     assert "was configured, but of its configuration customResourceName differ" in result["msg"]
 
 
-def _stuck(cloud: FakeAck) -> Any:
-    return cloud.installed
+@pytest.mark.parametrize(
+    ("wish", "sentence"),
+    [
+        ({"version": "1.1.5"}, "was upgraded, but its version is 1.1.2, not 1.1.5."),
+        ({"state": "absent"}, "was uninstalled, but it is active."),
+    ],
+)
+def test_a_task_that_succeeds_and_changes_nothing(
+    cloud: FakeAck, wish: dict[str, Any], sentence: str
+) -> None:
+    cloud.installed()
+    cloud.faults["GetClusterAddonInstance"] = [lambda: None, *[cloud.installed] * 3]
+    result = failure(cloud, **wish)
+    assert (result["code"], sentence in result["msg"]) == ("addon_not_applied", True), result["msg"]
+
+
+def test_an_install_that_is_unhealthy_is_done_and_warns(cloud: FakeAck) -> None:
+    cloud.faults["GetClusterAddonInstance"] = [
+        lambda: None,
+        lambda: cloud.installed("1.1.5", state="unhealthy"),
+    ]
+    result = good(cloud)
+    assert (result["changed"], result["addon"]["state"]) == (True, "unhealthy")
+    (warning,) = result["warnings"]
+    assert warning.endswith("the add-on ack-rdma-device-plugin is installed, and unhealthy; see its pods.")
 
 
 def test_secrets_in_settings_are_masked(cloud: FakeAck) -> None:
@@ -457,6 +481,21 @@ def test_two_runs_take_turns(cloud: FakeAck, tmp_path: Path) -> None:
     assert ([order.action for order in cloud.orders], cloud.overlaps) == (["InstallClusterAddons"], [])
     (lock,) = tmp_path.glob("rdma-k8s-ack-*.lock")
     assert lock.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_waiting_a_taken_lock_is_an_error(cloud: FakeAck, tmp_path: Path) -> None:
+    """And with waiting it is one when the time is up."""
+    good(cloud)
+    (lock,) = tmp_path.glob("rdma-k8s-ack-*.lock")
+    cloud.requests.clear()
+    with open(lock) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        result = failure(cloud, wait=False)
+        assert (result["code"], cloud.requests) == ("ack_cluster_busy", [])
+        result = failure(cloud, wait_timeout=1)
+        assert (result["code"], cloud.requests) == ("ack_wait_timeout", [])
+        good(cloud, _ansible_check_mode=True)  # it only reads
+    again(cloud)
 
 
 def test_a_lock_that_is_a_link_is_refused(cloud: FakeAck, tmp_path: Path) -> None:
@@ -656,6 +695,20 @@ def test_an_order_whose_answer_is_lost_is_not_given_twice(
     result = good(cloud, **wish)
     assert (result["changed"], len(cloud.orders), result["task_id"]) == (True, 1, "T-0001")
     assert cloud.actions[-len(LOOK) - len(AFTER) : -len(AFTER)] == LOOK
+    again(cloud, **wish)
+
+
+@pytest.mark.parametrize(("start", "wish"), [(None, {}), ("1.1.2", {"state": "absent"})])
+def test_an_order_shows_by_the_addon_alone(cloud: FakeAck, start: Any, wish: dict[str, Any]) -> None:
+    """No task is to be seen, but something is under way."""
+    if start:
+        cloud.installed(start)
+    cloud.hides_tasks = True
+    for action in fake_ack.ORDERS:
+        cloud.faults[action] = [DROPPED_AFTER]
+    cloud.faults["DescribeClusterTasks"] = [lambda: None, lambda: None, cloud.finish]
+    result = good(cloud, **wish)
+    assert (result["changed"], len(cloud.orders), result["task_id"]) == (True, 1, None)
     again(cloud, **wish)
 
 
