@@ -38,11 +38,15 @@ log = logging.getLogger(logs.LOGGER)
 
 def main() -> int:
     """Read the options, listen, answer until SIGTERM or SIGINT; the exit code."""
+    places: list[Place] = []
     try:
         settings = options.read()
-        places = [Place(where) for where in settings.listen]
+        for where in settings.listen:
+            places.append(Place(where))
         extra = Place(settings.metrics) if settings.metrics is not None else None
     except RdmaError as error:
+        for place in places:
+            place.remove()
         sys.stderr.write("rdma_k8s_provider: %s\n" % webhook.sentence_of(error))
         return WRONG_OPTION
     logs.start(settings.log_level)
