@@ -62,7 +62,8 @@ options:
     type: str
     default: 1Gi
   tolerations:
-    description: Further tolerations; that of the default taint of Lingjun nodes is always there.
+    description: Further tolerations. Those of the default taint of Lingjun nodes and of C(rdma.k8s/unverified) are
+      always there.
     type: list
     elements: dict
     default: []

@@ -21,6 +21,7 @@ from ..errors import RdmaError
 from ..kube import quantity
 from ..kube.manifest import require_name
 from ..kube.objects import entries, mapping, text
+from ..node_verdict import UNVERIFIED
 from ..workloads import api_rules
 from .names import RESOURCE, TAINT_KEY
 from .pod_script import SCHEMA, SCRIPT
@@ -34,8 +35,10 @@ LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "rdma.
 RUN_LABEL = "rdma.k8s/run"
 NODE_ANNOTATION = "rdma.k8s/node"
 CONTAINER = "look"
-TOLERATION = {"key": TAINT_KEY, "operator": "Exists", "effect": "NoSchedule"}
-"""Of the taint that Lingjun nodes have by default (A13)."""
+TOLERATIONS = tuple(
+    [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in (TAINT_KEY, UNVERIFIED)]
+)
+"""Of the taint that Lingjun nodes have by default (A13), and of that of nodes which are just being brought up."""
 
 _IPC_LOCK, _SYS_RESOURCE = 14, 24
 """Bits of CapEff (A79)."""
@@ -172,7 +175,7 @@ def job(test: PodTest, node: str, run: str) -> dict[str, Any]:
 
 
 def _pod(test: PodTest, node: str) -> dict[str, Any]:
-    tolerations = [TOLERATION, *[dict(entry) for entry in test.tolerations]]
+    tolerations = [dict(entry) for entry in (*TOLERATIONS, *test.tolerations)]
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     amounts = {test.resource_name: str(test.tokens)}
     found: dict[str, Any] = {

@@ -203,7 +203,11 @@ def test_the_job_of_a_node() -> None:
     ]
     assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["e01-cn-a1"]}]}
     assert "nodeName" not in pod
-    assert pod["tolerations"] == [pod_test.TOLERATION, {"key": "gpu", "operator": "Exists"}]
+    assert pod["tolerations"] == [*pod_test.TOLERATIONS, {"key": "gpu", "operator": "Exists"}]
+    assert [entry["key"] for entry in pod_test.TOLERATIONS] == [
+        "node-role.alibabacloud.com/lingjun",
+        "rdma.k8s/unverified",
+    ]
     assert pod["imagePullSecrets"] == [{"name": "key"}]
     assert made["spec"]["backoffLimit"] == 0
     assert made["spec"]["activeDeadlineSeconds"] == 240
