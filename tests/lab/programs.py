@@ -181,6 +181,17 @@ class Programs:
                 self._build(go, KUBE, self.own_directory.name, OWN, "the lab's own programs")
             self._prune()
 
+    def wire(self) -> pathlib.Path:
+        """A program that speaks with DRANET's own webhook client, built when it is not there."""
+        sources = {path.name: path.read_bytes() for path in sorted((DRANET / "wire").glob("*.go"))}
+        directory = self.store / f"wire-{plan.digest(self.driver_key(), sources)}"
+        if not directory.exists():
+            with self.locked():
+                if not directory.exists():
+                    packages = {"wire": "./wire"}
+                    self._build(self._find_go(), DRANET, directory.name, packages, "DRANET's webhook client")
+        return directory / "wire"
+
     def _build(
         self, go: pathlib.Path, module: pathlib.Path, name: str, packages: dict[str, str], what: str
     ) -> None:
