@@ -328,7 +328,7 @@ def _trait(node: ClusterNode) -> str:
     for label in sorted(node.labels):
         if label in names.KEPT_LABELS and label.startswith("alibabacloud.com/lingjun-"):
             return "the label %s" % label
-    if any(taint.startswith(names.TAINT_KEY + (":" if ":" in taint else "")) for taint in node.taints):
+    if any(taint.rpartition(":")[0].partition("=")[0] == names.TAINT_KEY for taint in node.taints):
         return "the taint %s" % names.TAINT_KEY
     return ""
 

@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.context import Fleet, Node
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, judge
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.registry import CATALOGUE
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import STATUSES
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import ResultDocument
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
 from ansible_collections.rdma.k8s.tests.support import fleet, lingjun
 from ansible_collections.rdma.k8s.tests.support.cases import not_good
 
@@ -32,7 +38,7 @@ def judged(clustered: bool = True, **settings: Any) -> ResultDocument:
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "given_settings",
     [
         {},
         {"non_host_network": True, "plugin_version": "v1.1.5"},
@@ -40,8 +46,8 @@ def judged(clustered: bool = True, **settings: Any) -> ResultDocument:
     ],
 )
 @pytest.mark.parametrize("clustered", [True, False])
-def test_healthy_nodes_give_no_alarm(clustered: bool, settings: dict[str, Any]) -> None:
-    document = judged(clustered, **settings)
+def test_healthy_nodes_give_no_alarm(clustered: bool, given_settings: dict[str, Any]) -> None:
+    document = judged(clustered, **given_settings)
     assert [not_good(document, row.name) for row in document.nodes] == [{}, {}, {}]
     assert not_good(document, document.cluster) == {}
     assert document.exit_code == 0
@@ -92,7 +98,7 @@ def test_links_that_were_not_read_are_not_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("wish", "words"),
     [
         ({"rdma_mode": "both"}, "policy.rdma_mode must be one of shared, exclusive, found 'both'"),
         ({"resource_count": 0}, "policy.resource_count must be 1 or more, found 0"),
@@ -100,7 +106,64 @@ def test_links_that_were_not_read_are_not_known() -> None:
         ({"non_host_network": "yes"}, "policy.non_host_network"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(settings: dict[str, Any], words: str) -> None:
+def test_a_policy_that_makes_no_sense_is_refused(wish: dict[str, Any], words: str) -> None:
     with pytest.raises(RdmaError, match="policy") as caught:
-        Policy.from_dict(settings)
+        Policy.from_dict(wish)
     assert words in caught.value.message
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.text(max_size=12),
+    st.sampled_from(["1K", "fd00::/0", "a=b:NoExecute", ":", "v1.", "2026-03-02T09:00:00Z", "bond0", "eth0"]),
+    st.just([]),
+    st.just({}),
+    st.just([None]),
+    st.just([{}]),
+)
+NODE = lingjun.node(0, "sick").to_dict()
+CLUSTER = lingjun.cluster("sick", "well").to_dict()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON document."""
+    entries = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    found = [path] if path else []
+    for key, entry in entries:
+        found += places(entry, (*path, key))
+    return found
+
+
+def damaged(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A copy with another value at one place."""
+    found = copy.deepcopy(document)
+    at: Any = found
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return found
+
+
+@given(data=st.data())
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_node_and_cluster_tell_there_is_a_result(data: st.DataObject) -> None:
+    """The judgement ends with one result for each check, or the snapshot is refused before."""
+    node, cluster = NODE, CLUSTER
+    if data.draw(st.booleans(), "the node"):
+        node = damaged(NODE, data.draw(st.sampled_from(places(NODE))), data.draw(JUNK))
+    else:
+        cluster = damaged(CLUSTER, data.draw(st.sampled_from(places(CLUSTER))), data.draw(JUNK))
+    try:
+        inputs = [NodeInput("sick", NodeSnapshot.from_dict({**node, "name": "sick"}))]
+        snapshot = ClusterSnapshot.from_dict(cluster)
+    except RdmaError:
+        return
+    policy = Policy.from_dict({"target": "ack_lingjun", "non_host_network": True, "only": ["RDMA-ACK-*"]})
+    document = judge(inputs, policy, fleet.JUDGED_AT, cluster=snapshot)
+    wanted = sorted(check for check in CATALOGUE if "-ACK-" in check)
+    assert sorted(finding.check for finding in document.findings) == wanted
+    assert {finding.status for finding in document.findings} <= set(STATUSES)

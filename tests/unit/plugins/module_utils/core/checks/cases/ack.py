@@ -182,6 +182,16 @@ def without_verbs(node: NodeSnapshot) -> NodeSnapshot:
     return replace(node, devices=tuple([replace(device, uverbs="") for device in node.devices or ()]))
 
 
+def states_unread(node: NodeSnapshot) -> NodeSnapshot:
+    for bond in range(lingjun.BONDS):
+        node = fleet.edit_port(node, "reth%d" % (2 * bond), state=None, phys_state=None)
+    return node
+
+
+def modules_unread(node: NodeSnapshot) -> NodeSnapshot:
+    return replace(node, modules={}, errors=(ReadError("/proc/modules", "not allowed"),))
+
+
 def one_member(node: NodeSnapshot) -> NodeSnapshot:
     return fleet.edit_link(node, "reth3", master="")
 
@@ -299,6 +309,14 @@ CASES = [
         "sick: lacks the label alibabacloud.com/lingjun-hpnzone, which its pool has",
         "ack further label lost",
         lingjun.edit_labels(SICK, lingjun_hpnzone=""),
+    ),
+    of_cluster(
+        "011",
+        "fail",
+        "sick: has the taint node-role.alibabacloud.com/lingjun and not the label",
+        "ack all labels lost",
+        lingjun.edit_node(SICK, labels={}, taints=("node-role.alibabacloud.com/lingjun=x:NoSchedule",)),
+        also="ACK-002 warn",
     ),
     of_cluster(
         "011",
@@ -580,4 +598,39 @@ CASES = [
         ),
     ),
     of_node("023", "pass", "1000 of rdma/hca", "ack tokens"),
+    # what is not told, or not there
+    of_cluster(
+        "007",
+        "skip",
+        "see RDMA-ACK-011",
+        "ack no node to be a rival on",
+        without_lingjun_nodes,
+        also="ACK-001 warn ACK-011 fail",
+        inputs=list,
+    ),
+    of_cluster("014", "unknown", "is not told", "ack runtime not told", lingjun.edit_node(SICK, runtime="")),
+    of_node(
+        "016", "unknown", "kubelet", "ack kubelet not told", edits=(lingjun.edit_node(SICK, kubelet=""),)
+    ),
+    of_node(
+        "019",
+        "pass",
+        "the node does not tell",
+        "ack cloud alone",
+        without_links,
+        also="ACK-020 unknown ACK-021 unknown NODE-013 unknown NODE-017 unknown NODE-018 unknown NODE-019 unknown",
+        settings={**OFF_HOST, "compute_ip_version": "ipv6"},
+    ),
+    of_node(
+        "020", "unknown", "could not be read", "ack states unread", states_unread, also="NODE-015 unknown"
+    ),
+    of_node(
+        "022",
+        "unknown",
+        "whether ib_umad is loaded is not known",
+        "ack modules unread",
+        modules_unread,
+        also="NODE-006 unknown",
+    ),
+    of_node("022", "skip", "No RDMA NIC", "ack no nic", without_devices, also="ACK-020 fail"),
 ]
