@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Optional
 
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (
     ApiServer,
     ClaimTemplate,
@@ -18,7 +19,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot imp
     PrepareEvent,
 )
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot, ReadError
-from ansible_collections.rdma.k8s.tests.support import cluster_fleet as api
+from ansible_collections.rdma.k8s.tests.support import cluster_fleet as api, fleet
 from ansible_collections.rdma.k8s.tests.support.cases import GB200_IB, GB200_V3, H100, SICK, Case
 
 DENIED = "is not allowed"
@@ -183,6 +184,21 @@ def of_another_driver(at: str) -> Callable[[ClusterSnapshot], ClusterSnapshot]:
     )
 
 
+def in_two_networks() -> list[NodeInput]:
+    """The sick node is alone in an RDMA network of its own."""
+    nodes = [fleet.node(number=number, name=name) for number, name in enumerate((SICK, "", ""))]
+    return [NodeInput(node.name, node, network="second" if node.name == SICK else "") for node in nodes]
+
+
+def without_nics() -> list[NodeInput]:
+    """A node without RDMA NICs, which needs no driver."""
+    sick = fleet.node(number=0, name=SICK)
+    devices = tuple([device for device in sick.devices or () if device.ports[0].netdev == "eth0"])
+    links = tuple([link for link in sick.links or () if not link.name.startswith("rdma")])
+    pci = tuple([function for function in sick.pci or () if function.id == "15b3:101d"])
+    return [NodeInput(SICK, replace(sick, devices=devices, links=links, pci=pci))]
+
+
 CASES = [
     # RDMA-DRA-001: F97, F115
     case("RDMA-DRA-001", "pass", "DRANET is ready on all its nodes", "all ready"),
@@ -253,6 +269,14 @@ CASES = [
         also="DRA-002 unknown DRA-003 unknown DRA-004 unknown DRA-005 unknown DRA-008 unknown DRA-012 unknown "
         "DRA-015 unknown RANGE-015 unknown RANGE-016 unknown RANGE-017 unknown",
     ),
+    case(
+        "RDMA-DRA-001",
+        "pass",
+        "DRANET is ready on all its nodes",
+        "a node without RDMA NICs and without DRANET",
+        no_pod_on_the_node,
+        inputs=without_nics,
+    ),
     # RDMA-DRA-002
     case("RDMA-DRA-002", "pass", "OnDelete", "restarts on request"),
     case(
@@ -272,6 +296,14 @@ CASES = [
     case("RDMA-DRA-002", "pass", "no roll goes on", "a roll that is over", rolling("RollingUpdate", "Done")),
     case(
         "RDMA-DRA-002", "skip", "see RDMA-DRA-001", "strategy without DRANET", no_driver, also="DRA-001 fail"
+    ),
+    case(
+        "RDMA-DRA-002",
+        "unknown",
+        "The subset 'nodes' of the cluster was not read",
+        "a rolling update of nodes that were not read",
+        lambda cluster: not_asked("nodes", "nodes")(rolling("RollingUpdate", "")(cluster)),
+        also="DRA-001 unknown DRA-006 unknown RANGE-017 unknown",
     ),
     # RDMA-DRA-003: F92-F95
     case(

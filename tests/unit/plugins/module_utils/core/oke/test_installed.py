@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""DRANET and the provider as a cluster runs them. The rest is told by the cases of the checks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (
+    ClusterNode,
+    ClusterSnapshot,
+    DaemonSet,
+    DeviceTaintRule,
+    DriverContainer,
+    DriverPod,
+)
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.installed import Installed, Settings, flags
+from ansible_collections.rdma.k8s.tests.support import cluster_fleet as api, fleet
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ((), {}),
+        (("--a=1", "-b=2", "--a=3"), {"a": ["1", "3"], "b": ["2"]}),
+        (("--a", "1", "--b"), {"a": ["1"], "b": ["true"]}),
+        (("--move-ib-interfaces", "false"), {"move-ib-interfaces": ["true"]}),  # as Go reads a switch
+        (
+            ("-m", "rdma_k8s_provider", "--x", "--y=a=b"),
+            {"m": ["rdma_k8s_provider"], "x": ["true"], "y": ["a=b"]},
+        ),
+        (("serve", "-", "--a=", "--", "--b=1"), {"a": [""]}),
+    ],
+)
+def test_flags_are_read_as_go_reads_them(words: tuple[str, ...], found: dict[str, list[str]]) -> None:
+    assert flags(words) == found
+
+
+@pytest.mark.parametrize("text", ["0", "f", "F", "false", "False", "FALSE"])
+def test_a_switch_that_is_off(text: str) -> None:
+    """F82, F103: on by default."""
+    assert not Settings(flags(["--move-ib-interfaces=" + text])).moves_infiniband
+    assert Settings({}).moves_infiniband
+
+
+def test_the_node_agent_is_no_provider() -> None:
+    """Both are of this collection, and have one role in the snapshot."""
+    agent = DaemonSet("kube-system", "rdma-k8s-agent", "provider", containers=(DriverContainer("agent"),))
+    by_program = replace(
+        agent, name="mine", containers=(DriverContainer("x", command=("python3", "-m", "rdma_k8s_provider")),)
+    )
+    only_init = replace(agent, name="provider", containers=(DriverContainer("x", init=True),))
+    found = Installed(ClusterSnapshot(daemonsets=(agent, by_program, only_init))).provider
+    assert [entry.name for entry in found] == ["kube-system/mine"]
+
+
+def test_the_container_of_the_driver_among_others() -> None:
+    containers = (
+        DriverContainer("wait", init=True),
+        DriverContainer("log", "registry.example/dranet-mirror/log:1"),
+        DriverContainer(
+            "main", "registry.example/networking/dranet:v1.4.0", args=("--profile-provider=none",)
+        ),
+    )
+    found = Installed(
+        ClusterSnapshot(daemonsets=(DaemonSet("a", "b", "dranet", containers=containers),))
+    ).dranet[0]
+    assert (found.container.name, found.settings.profile_provider) == ("main", "none")
+
+
+def test_the_pod_that_stays_counts() -> None:
+    """While a pod is made anew, the one that goes away is there, too."""
+    going = DriverPod("old", "n1", started="2026-01-01T00:00:00Z", deleted="2026-01-02T00:00:00Z")
+    coming = DriverPod("new", "n1", started="2026-01-02T00:00:01Z")
+    for pods in ((going, coming), (coming, going)):
+        daemonset = DaemonSet("a", "dranet", "dranet", containers=(DriverContainer("dranet"),), pods=pods)
+        assert Installed(ClusterSnapshot(daemonsets=(daemonset,))).dranet[0].pods["n1"].name == "new"
+
+
+def test_the_range_of_a_node() -> None:
+    """F94: the pod's own option; without a pod, or with a bad option, there is none."""
+    cluster = api.healthy([fleet.node(number=number) for number in range(2)])
+    cluster = api.edit_pod(
+        cluster, api.PROVIDER, args={"other": [], api.PROVIDER: [api.OPTION + "10.240.0.0/15"]}
+    )
+    cluster = api.edit_pod(cluster, api.PROVIDER, 1, args={"other": []})
+    found = Installed(cluster)
+    assert [str(found.optioned_range(node)) for node in ("10.140.77.19", "10.140.77.20", "x")] == [
+        "10.240.0.0/15",
+        "10.208.0.0/12",
+        "None",
+    ]
+    bad = api.edit_pod(cluster, api.PROVIDER, args={api.PROVIDER: [api.OPTION + "10.240.0.1/15"]})
+    assert Installed(bad).optioned_range("10.140.77.19") is None
+
+
+@pytest.mark.parametrize(
+    ("node", "rules", "fence"),
+    [
+        (ClusterNode("n1"), (), ""),
+        (ClusterNode("n1", unschedulable=True), (), "cordoned"),
+        (
+            ClusterNode("n1", taints=("a:NoSchedule", "rdma.k8s/b=c:NoExecute")),
+            (),
+            "taint rdma.k8s/b=c:NoExecute",
+        ),
+        (ClusterNode("n1", taints=("rdma.k8s/b:PreferNoSchedule",)), (), ""),
+        (
+            ClusterNode("n1"),
+            (DeviceTaintRule("r", "dra.net", "n1", "", "x:NoSchedule"),),
+            "device taint rule r",
+        ),
+        (ClusterNode("n1"), (DeviceTaintRule("r", "", "", "", "x:NoExecute"),), "device taint rule r"),
+        (ClusterNode("n1"), (DeviceTaintRule("r", "dra.net", "n2", "", "x:NoSchedule"),), ""),
+        (ClusterNode("n1"), (DeviceTaintRule("r", "gpu.example", "", "", "x:NoSchedule"),), ""),
+        (ClusterNode("n1"), (DeviceTaintRule("r", "dra.net", "n1", "d", "x:NoSchedule"),), ""),
+        (ClusterNode("n1"), (DeviceTaintRule("r", "dra.net", "n1", "", "x:None"),), ""),
+    ],
+)
+def test_what_fences_a_node(node: ClusterNode, rules: tuple[DeviceTaintRule, ...], fence: str) -> None:
+    assert Installed(ClusterSnapshot(nodes=(node,), taint_rules=rules)).fence(node) == fence
+
+
+def test_nothing_is_known_of_an_empty_cluster() -> None:
+    found = Installed(ClusterSnapshot())
+    assert (found.dranet, found.provider, found.webhook, found.range_pod("n1")) == ((), (), False, None)
+    assert (found.devices("n1"), found.published_ranges("n1")) == ([], [])
