@@ -49,7 +49,7 @@ def test_the_driver_reads_the_attributes(wire: Path, provider: Provider) -> None
 
 
 def test_a_driver_without_ipvlan_cannot_take_the_nic(wire: Path, provider: Provider) -> None:
-    """F1: v1.4.0 drops `interface.type` of an answer without a word, so what it merges has a profile and no type.
+    """F148: v1.4.0 drops `interface.type` of an answer without a word, so what it merges has a profile and no type.
 
     With the addresses of an answer it would move the NIC into the pod under the child's address. The provider sees that
     the type did not come back and refuses; its sentence is what the pod's event shows.

@@ -18,7 +18,9 @@ PAGE = "reference/error-codes.md"
 _ENTRY = re.compile(
     r'^- <a id="([a-z0-9_]+)"></a>`([a-z0-9_]+)`: (.+?)(?=^- |^#|\Z)', re.MULTILINE | re.DOTALL
 )
-RAISED = of_files(sorted((ROOT / "plugins").rglob("*.py")))
+RAISED = of_files(
+    sorted([*(ROOT / "plugins").rglob("*.py"), *(ROOT / "image/rdma_k8s_provider").glob("*.py")])
+)
 
 
 def told() -> list[tuple[str, str, str]]:

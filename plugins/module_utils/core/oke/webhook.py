@@ -245,7 +245,7 @@ def _resolve(
 def _without_ipvlan(device: Device) -> RdmaError:
     """The driver merges our ``type`` of :func:`device_config` into what it sends here, if it knows the field.
 
-    One that does not drops the field from this answer too, without a word, and would move the NIC into the pod.
+    One that does not, drops the field from this answer too, without a word, and would move the NIC into the pod (F148).
     """
     name = (device.net or ("the NIC",))[0]
     return RdmaError(

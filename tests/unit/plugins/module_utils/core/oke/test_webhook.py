@@ -216,7 +216,7 @@ def test_the_same_claim_gets_the_same_answer() -> None:
 
 @pytest.mark.parametrize("interface", [{}, {"type": ""}, None])
 def test_a_driver_that_does_not_know_the_type_gets_no_address(interface: Any) -> None:
-    """F1: it would drop the type of the answer as well, and move the NIC with the child's address into the pod."""
+    """F148: it would drop the type of the answer as well, and move the NIC with the child's address into the pod."""
     error = error_of(asked_for, {"profile": "oke-rdma", "interface": interface})
     assert error.code == "driver_without_ipvlan"
     assert "rdma0" in error.message
