@@ -35,6 +35,20 @@ def label(text: str) -> str:
     return _SPECIAL.sub(lambda match: _ESCAPES.get(match.group(), "\ufffd"), text)
 
 
+def labels(texts: Iterable[str]) -> dict[str, str]:
+    """Each text as the value of a label; texts that are written alike are told apart by a number."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in sorted(texts):
+        told, number = label(text), 1
+        while told in taken:
+            number += 1
+            told = "%s (%d)" % (label(text), number)
+        taken.add(told)
+        found[text] = told
+    return found
+
+
 def seconds(moment: str) -> Optional[int]:
     """Seconds since the epoch of ``YYYY-MM-DDThh:mm:ssZ``; ``None`` for any other text."""
     try:
@@ -53,8 +67,9 @@ def chunks(
     :param expected_interval: seconds between two runs, as the one who schedules them promises.
     """
     series = _merge(document)
-    ids = {check: label(check) for check in {check for check, _node in series}}
-    nodes = {node: label(node) for node in {node for _check, node in series}}
+    told = found or digest(document)
+    ids = labels({check for check, _node in series})
+    nodes = labels({node for _check, node in series} | {node.name for node in told.nodes})
 
     def key(entry: tuple[str, str]) -> str:
         return '{id="%s",node="%s"}' % (ids[entry[0]], nodes[entry[1]])
@@ -81,7 +96,7 @@ def chunks(
         "Time that judging the check took.",
         ("%s %.9g" % (key(entry), value) for entry, value in durations.items()),
     )
-    yield from _per_node(document, found or digest(document))
+    yield from _per_node(document, told, nodes)
     if expected_interval is not None:
         yield from _metric(
             "rdma_k8s_check_expected_interval_seconds",
@@ -98,12 +113,12 @@ def _merge(document: ResultDocument) -> dict[tuple[str, str], str]:
     return series
 
 
-def _per_node(document: ResultDocument, found: Digest) -> Iterator[str]:
+def _per_node(document: ResultDocument, found: Digest, names: dict[str, str]) -> Iterator[str]:
     nodes = found.nodes
     yield from _metric(
         "rdma_k8s_node_status",
         "Most urgent result of a node: 0 nothing to do, 1 fail, 2 unknown (not reachable included).",
-        ['{node="%s"} %d' % (label(node.name), STATUS_VALUES.get(node.verdict(), 0)) for node in nodes],
+        ['{node="%s"} %d' % (names[node.name], STATUS_VALUES.get(node.verdict(), 0)) for node in nodes],
     )
     moments = [
         (node.name, seconds((node.row.collected_at if node.row else "") or document.created_at))
@@ -112,7 +127,7 @@ def _per_node(document: ResultDocument, found: Digest) -> Iterator[str]:
     yield from _metric(
         "rdma_k8s_check_last_run_timestamp_seconds",
         "When the state of the node that was judged was read, in seconds since the epoch.",
-        ['{node="%s"} %d' % (label(name), moment) for name, moment in moments if moment is not None],
+        ['{node="%s"} %d' % (names[name], moment) for name, moment in moments if moment is not None],
     )
 
 

@@ -99,6 +99,20 @@ def test_the_small_document() -> None:
     assert values(samples, "rdma_k8s_check_expected_interval_seconds") == {(): 3600}
 
 
+def test_names_that_are_written_alike_are_told_apart() -> None:
+    """What cannot be printed is replaced, and no series may stand there twice."""
+    rows = (NodeRow("\x08"), NodeRow("\x1f"), NodeRow("n1"))
+    findings = tuple([Finding("c\x01", row.name, "fail") for row in rows] + [Finding("c\x02", "n1", "pass")])
+    samples = samples_of(ResultDocument("now", nodes=rows, findings=findings))
+    assert values(samples, "rdma_k8s_node_status") == {("\ufffd",): 1, ("\ufffd (2)",): 1, ("n1",): 1}
+    assert values(samples, "rdma_k8s_check_status") == {
+        ("c\ufffd", "\ufffd"): 1,
+        ("c\ufffd", "\ufffd (2)"): 1,
+        ("c\ufffd", "n1"): 1,
+        ("c\ufffd (2)", "n1"): 0,
+    }
+
+
 def test_without_an_interval_there_is_no_such_metric() -> None:
     assert not values(samples_of(small()), "rdma_k8s_check_expected_interval_seconds")
 
