@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Callable, Optional
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (
+    KIND,
     SUBSETS,
     AllocatedDevice,
     ApiServer,
@@ -74,6 +75,7 @@ def healthy(nodes: Iterable[NodeSnapshot], native: bool = False) -> ClusterSnaps
     dranet = daemonset(DRANET, DRANET, args, names)
     return ClusterSnapshot(
         name=NAME,
+        kind=KIND,
         collected_at=READ_AT,
         subsets=SUBSETS,
         server=ApiServer(

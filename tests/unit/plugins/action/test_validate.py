@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import stat
 from collections.abc import Mapping
@@ -28,9 +29,10 @@ from ansible_collections.rdma.k8s.plugins.action import validate
 from ansible_collections.rdma.k8s.plugins.module_utils import records, report_files
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.registry import CATALOGUE
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import SCHEMA_VERSION, NodeSnapshot
 from ansible_collections.rdma.k8s.plugins.modules import validate as documentation
-from ansible_collections.rdma.k8s.tests.support import cases, fleet
+from ansible_collections.rdma.k8s.tests.support import cases, cluster_fleet, fleet
 
 OWN = {
     "id": "ACME-001",
@@ -417,3 +419,44 @@ def test_whatever_was_registered_gives_a_row(plugin: validate.ActionModule, gath
     assert found.name == "n"
     assert isinstance(found.snapshot, NodeSnapshot) or found.reason
     assert found.snapshot is None or found.snapshot.name == "n"
+
+
+def with_cluster(play: Run) -> ClusterSnapshot:
+    """Hosts that have other names than their nodes, and the cluster of these, in which one slice is missing."""
+    healthy(play)
+    cluster = cluster_fleet.healthy([fleet.node(number=number) for number in range(2)])
+    return dataclasses.replace(cluster, slices=(cluster.slices or ())[1:])
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_cluster_is_judged_beside_the_hosts(play: Run, tmp_path: Path, compact: bool) -> None:
+    dest, record = tmp_path / "r.json", tmp_path / "recorded"
+    cluster = with_cluster(play).to_dict(compact=compact)
+    result = play(cluster=cluster, policy=cases.SURROUNDINGS, dest=str(dest), record=str(record))
+    assert (result["exit_code"], result["nodes"]) == (4, 2)
+    document = report_files.read_result(str(dest))
+    assert document.cluster == "training"
+    failed = {(entry.node, entry.check) for entry in document.findings if entry.status == "fail"}
+    assert failed == {("training", "RDMA-DRA-008"), ("n0", "RDMA-DRA-009"), ("n0", "RDMA-DRA-010")}
+    assert str(record / "cluster.json") in result["recorded"]
+    again = play(snapshots=str(record), policy=cases.SURROUNDINGS)
+    assert again["counts"] == result["counts"]
+    alone = play(cluster_file=str(record / "cluster.json"), hosts=["n0"], policy=cases.SURROUNDINGS)
+    assert (alone["exit_code"], alone["nodes"]) == (4, 1)
+
+
+def test_without_a_cluster_nothing_tells_of_one(play: Run, tmp_path: Path) -> None:
+    healthy(play)(policy=cases.SURROUNDINGS, dest=str(tmp_path / "r.json"))
+    document = report_files.read_result(str(tmp_path / "r.json"))
+    assert document.cluster == ""
+    assert [info.id for info in document.checks if info.area == "DRA"] == []
+
+
+def test_a_wrong_cluster_is_one_sentence(play: Run, tmp_path: Path) -> None:
+    healthy(play)
+    assert play.refused(cluster={"kind": "Node"}).startswith(
+        "The option 'cluster': The document is no snapshot of a cluster: its kind is 'Node'"
+    )
+    assert "cannot be read" in play.refused(cluster_file=str(tmp_path / "none.json"))
+    both = play.refused(cluster={"kind": "ClusterSnapshot"}, cluster_file="x")
+    assert "mutually exclusive: cluster|cluster_file" in both

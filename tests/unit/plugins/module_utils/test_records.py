@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from ansible_collections.rdma.k8s.plugins.module_utils import records
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, judge
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.redact import REPLACED
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import SCHEMA_VERSION
-from ansible_collections.rdma.k8s.tests.support import cases, fleet
+from ansible_collections.rdma.k8s.tests.support import cases, cluster_fleet, fleet
 from ansible_collections.rdma.k8s.tests.support.outcome import error_of
 
 OCID = "ocid1.clusternetwork.oc1.phx.anyhqljtniwq6syc3nex55sep5w34qbwmw6TAIL"
@@ -216,3 +217,65 @@ def test_any_bytes_are_a_node_or_a_sentence(tmp_path: Path, content: bytes) -> N
     path = tmp_path / "n.json"
     path.write_bytes(content)
     assert error_of(records.load_file, str(path)).details["path"] == str(path)
+
+
+def recorded_cluster() -> tuple[list[NodeInput], ClusterSnapshot]:
+    nodes = [fleet.node(number=number) for number in range(2)]
+    return [NodeInput(node.name, node) for node in nodes], cluster_fleet.healthy(nodes)
+
+
+def test_a_recorded_cluster_is_judged_with_its_nodes(tmp_path: Path) -> None:
+    nodes, cluster = recorded_cluster()
+    paths = records.save(str(tmp_path), nodes, cluster)
+    assert sorted(map(os.path.basename, paths)) == ["cluster.json", "node-000.json", "node-001.json"]
+    assert stat.S_IMODE(os.stat(tmp_path / "cluster.json").st_mode) == 0o600
+    assert records.recording(str(tmp_path)) == records.Recording(nodes, cluster)
+    assert records.load(str(tmp_path)) == nodes
+    assert records.load_cluster(str(tmp_path / "cluster.json")) == cluster
+    assert records.recording(str(tmp_path / "cluster.json")) == records.Recording([], cluster)
+
+
+def test_secrets_of_a_cluster_do_not_leave(tmp_path: Path) -> None:
+    nodes, cluster = recorded_cluster()
+    cluster = cluster_fleet.edit_node(cluster, provider_id=OCID)
+    records.save(str(tmp_path), nodes, cluster)
+    assert OCID[-20:] not in (tmp_path / "cluster.json").read_text()
+
+
+def test_a_node_may_be_called_cluster(tmp_path: Path) -> None:
+    """What is in the file decides. Both in one directory cannot be."""
+    _nodes, cluster = recorded_cluster()
+    node = fleet.node(name="cluster")
+    records.save(str(tmp_path), [NodeInput("cluster", node)])
+    assert records.recording(str(tmp_path)) == records.Recording([NodeInput("cluster", node)], None)
+    error = error_of(records.save, str(tmp_path), [NodeInput("cluster", node)], cluster)
+    assert error.code == "record_name"
+
+
+def test_a_cluster_in_another_file_is_refused(tmp_path: Path) -> None:
+    nodes, cluster = recorded_cluster()
+    records.save(str(tmp_path), nodes, cluster)
+    (tmp_path / "cluster.json").rename(tmp_path / "training.json")
+    error = error_of(records.recording, str(tmp_path))
+    assert (error.code, error.details["path"]) == ("record_malformed", str(tmp_path / "training.json"))
+    assert "Name it cluster.json" in error.hint
+    assert records.recording(str(tmp_path / "training.json")).cluster == cluster
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{}", "snapshot_not_of_cluster"),
+        ('{"kind": "ClusterSnapshot", "schema_version": 99}', "snapshot_newer_schema"),
+        ('{"kind": "ClusterSnapshot", "nodes": 1}', "document_malformed"),
+        ("{", "record_malformed"),
+        (None, "records_unreadable"),
+    ],
+)
+def test_a_wrong_cluster_is_named(tmp_path: Path, text: Any, code: str) -> None:
+    path = tmp_path / "cluster.json"
+    if text is not None:
+        path.write_text(text)
+    error = error_of(records.load_cluster, str(path))
+    assert (error.code, error.details["path"]) == (code, str(path))
+    assert str(path) in error.message
