@@ -17,6 +17,7 @@ import re
 import socket
 import sys
 import threading
+import time
 import urllib.parse
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Union
@@ -51,6 +52,7 @@ class Request:
     query: dict[str, str]
     body: Any
     headers: dict[str, str] = field(repr=False)
+    time: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class FakeAck:
     :ivar refused: why signatures were not accepted.
     :ivar looks: how often a task is looked at before it ends.
     :ivar reason: when set, tasks fail with this error.
+    :ivar hidden: states of tasks that are missing in the list.
     :ivar overlaps: orders that came while another task was running.
     """
 
@@ -122,7 +125,7 @@ class FakeAck:
         self.overlaps: list[str] = []
         self.looks = 1
         self.reason: Optional[dict[str, str]] = None
-        self.hides_tasks = False
+        self.hidden: tuple[str, ...] = ()
         self.keys = {KEY_ID: KEY_SECRET}
         self._work: dict[str, tuple[int, Callable[[], None], Callable[[], None]]] = {}
         self._lock = threading.RLock()
@@ -292,7 +295,7 @@ class FakeAck:
     def _describe_cluster_tasks(self, request: Request) -> Any:
         self._need_cluster(request)
         number, size = int(request.query["page_number"]), int(request.query["page_size"])
-        shown = list(reversed([task for task in self.tasks if not self.hides_tasks]))
+        shown = list(reversed([task for task in self.tasks if task["state"] not in self.hidden]))
         return {
             "tasks": shown[(number - 1) * size : number * size],
             "page_info": {"page_number": number, "page_size": size, "total_count": len(shown)},

@@ -39,7 +39,8 @@ LOOKS = 3
 """How often it is looked, at least, before an order counts as not arrived, or an add-on as not as wished."""
 
 _ADDON_TASK = re.compile("addon|component")
-"""Kinds of tasks that are about add-ons; ``cluster_addon_modify`` is the one that is documented (A25)."""
+"""Kinds of tasks that are about add-ons."""
+_MODIFY_TASK = "cluster_addon_modify"
 RUNNING = "running"
 BROKEN = ("failed", "deleting", "deleted", "delete_failed")
 """States of a cluster that never become running."""
@@ -354,18 +355,25 @@ class Keeper:
                 time.sleep(self.waits.poll)
             look += 1
             try:
-                new = [task for task in self._tasks() if task.id not in self._seen]
+                new = self._new_task(action)
                 found = self._instance()
             except RdmaError as error:
                 raise lost from error
-            if new:
-                self.outcome.task_id = new[0].id
+            if new is not None:
+                self.outcome.task_id = new.id
                 return True
             if self._as_wished(action, found) or (found is not None and found.busy):
                 return True
             if action == addon.INSTALL and found is not None:
                 return True
         return False
+
+    def _new_task(self, action: str) -> Optional[Task]:
+        """A task that was not there before the order; the kind is documented for changes of settings only (A25)."""
+        for task in self._tasks():
+            if task.id not in self._seen and (action != addon.MODIFY or task.kind == _MODIFY_TASK):
+                return task
+        return None
 
     def _as_wished(self, action: str, found: Optional[Instance]) -> bool:
         if action == addon.UNINSTALL:
@@ -457,9 +465,9 @@ class Keeper:
         for look in range(LOOKS):
             if look:
                 self._left("the task of the order is not to be seen")
-            new = [task for task in self._tasks() if task.id not in self._seen]
-            if new:
-                self.outcome.task_id = new[0].id
+            new = self._new_task(action)
+            if new is not None:
+                self.outcome.task_id = new.id
                 return
             if look and self._as_wished(action, self._instance()):
                 return
