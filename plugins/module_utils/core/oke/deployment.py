@@ -14,7 +14,7 @@ from . import chart_schema, dranet_objects, dranet_versions
 from .chart_schema import Chart
 from .constants import DEFAULT_CHILD_RANGE
 from .dranet_versions import NEEDED_TODAY, Abilities
-from .dranet_wish import WEBHOOK_URL, DeploymentWish
+from .dranet_wish import RUN_DIRECTORY, WEBHOOK_URL, DeploymentWish
 from .options import CHILD_RANGE_OPTION, PROVIDER as OKE
 
 
@@ -218,5 +218,5 @@ def _refused(wish: DeploymentWish, chart: Optional[Chart], values: dict[str, Any
     found = ["The chart does not take %s." % text for text in chart_schema.refusals(chart.schema, values)]
     arguments = ((chart.schema.get("properties") or {}).get("args") or {}).get("properties") or {}
     if not found and wish.mode == "webhook" and "dbPath" not in arguments:
-        found.append("The chart does not mount %s, where the socket is." % dranet_objects.RUN_DIRECTORY)
+        found.append("The chart does not mount %s, where the socket is." % RUN_DIRECTORY)
     return found
