@@ -47,8 +47,8 @@ options:
     description: The resource that the pod asks for.
     type: str
     default: rdma/hca
-  tokens:
-    description: How many of it, 1 to 64. In exclusive mode the number of NICs; else 1 gives all of them.
+  amount:
+    description: How much of it, 1 to 64. In exclusive mode the number of NICs; else 1 gives all of them.
     type: int
     default: 1
   namespace:
@@ -174,14 +174,14 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import pod_test
 
 def _test(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
-    bounds.require_numbers(params, tokens=(1, 64), timeout=(10, 3600))
+    bounds.require_numbers(params, amount=(1, 64), timeout=(10, 3600))
     nodes = list(dict.fromkeys(params["nodes"]))
     test = pod_test.PodTest(
         image=params["image"],
         resource_name=params["resource_name"],
         mode=params["mode"],
         namespace=params["namespace"],
-        tokens=params["tokens"],
+        tokens=params["amount"],
         shm=params["shm_size"],
         tolerations=params["tolerations"],
         pull_secrets=params["pull_secrets"],
@@ -207,7 +207,7 @@ def main() -> None:
             "image": {"type": "str", "required": True},
             "mode": {"type": "str", "choices": list(pod_test.MODES), "default": pod_test.SHARED_HOST_NETWORK},
             "resource_name": {"type": "str", "default": "rdma/hca"},
-            "tokens": {"type": "int", "default": 1},
+            "amount": {"type": "int", "default": 1},
             "namespace": {"type": "str", "default": "default"},
             "shm_size": {"type": "str", "default": "1Gi"},
             "tolerations": {"type": "list", "elements": "dict", "default": []},

@@ -51,7 +51,7 @@ def test_options_of_the_verification(options: dict[str, Any], code: str) -> None
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"tokens": 0}, "number_out_of_range"),
+        ({"amount": 0}, "number_out_of_range"),
         ({"timeout": 9}, "number_out_of_range"),
         ({"namespace": "a.b"}, "name_malformed"),
         ({"nodes": ["A"]}, "name_malformed"),
