@@ -68,15 +68,23 @@ options:
     description: Port for O(connection=ssh), set as C(ansible_port). Without it that of Ansible's settings.
     type: int
   agent_namespace:
-    description: Namespace of the node agent. Required with O(connection=agent).
+    description: Namespace of the node agent, with O(connection=agent).
     type: str
+    default: kube-system
   agent_selector:
-    description: Labels of the pods of the node agent, as C(kubectl get pods --selector) takes it. Required with
+    description: Labels of the pods of the node agent, as C(kubectl get pods --selector) takes it, with
       O(connection=agent).
     type: str
+    default: app.kubernetes.io/name=rdma-k8s-agent
   agent_container:
     description: Container of these pods. Without it the first one.
     type: str
+  agent_host_root:
+    description:
+      - Where these pods have the root of the host's file system. It becomes the variable C(rdma_host_root), which the
+        playbooks hand to modules as their option C(host_root).
+    type: str
+    default: /host
   without_connection:
     description:
       - What becomes of a node that has no address of the wanted types, or no ready pod of the node agent.
@@ -133,6 +141,9 @@ notes:
   - Texts that are not known are empty. C(fabric_ipv6), C(fabric_planes) and C(rdma_devices) are then C(none).
   - C(hpc_island), C(network_block) and C(local_block) are attributes of the slices, else labels of OKE, whose values
     are hashes of the same. A node with the label only has the attribute of other nodes with this label, if any.
+  - With O(connection=agent) each host has also the variables C(rdma_host_root), C(ansible_pipelining),
+    C(ansible_python_interpreter) and C(ansible_remote_tmp), which fit the image of this collection; O(compose) changes
+    them.
   - What is read may be kept with O(cache). It is read again when the options that decide what is read, or the contents
     of the kubeconfig, change. Names of agent pods are kept too, so use a short O(cache_timeout) with
     O(connection=agent).
@@ -162,8 +173,6 @@ cache_timeout: 600
 # Without SSH, through the node agent; nodes without a ready agent are left out.
 plugin: rdma.k8s.nodes
 connection: agent
-agent_namespace: rdma-k8s
-agent_selector: app.kubernetes.io/name=rdma-k8s-node-agent
 without_connection: leave_out
 ---
 # Own variables and groups.
@@ -265,7 +274,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _required(self, option: str) -> str:
         value = self.get_option(option)
         if not value:
-            raise AnsibleParserError("connection is agent, so the option %s is required" % option)
+            raise AnsibleParserError("connection is agent, so the option %s must not be empty" % option)
         return str(value)
 
     def _connection(self, facts: Mapping[str, Any]) -> core.Connection:
@@ -279,6 +288,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             "ansible_kubectl_container": self.get_option("agent_container"),
             "ansible_kubectl_kubeconfig": self.get_option("kubeconfig"),
             "ansible_kubectl_context": self.get_option("context"),
+            # One call for a task instead of six, and nothing is written but below /tmp.
+            "ansible_pipelining": True,
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "ansible_remote_tmp": "/tmp/.ansible",  # noqa: S108 - a directory of the pod alone
+            "rdma_host_root": self.get_option("agent_host_root"),
         }
         return core.by_agent(facts["pods"], {name: value for name, value in given.items() if value})
 

@@ -217,8 +217,8 @@ def test_a_server_without_slices(run: InventoryRun, lists: Lists) -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"kubeconfig": "missing"}, "The configuration for Kubernetes from"),
     ({"context": "nowhere"}, "The configuration for Kubernetes from"),
-    ({"connection": "agent"}, "connection is agent, so the option agent_namespace is required"),
-    ({"connection": "agent", "agent_namespace": "rdma"}, "the option agent_selector is required"),
+    ({"connection": "agent", "agent_namespace": ""}, "connection is agent, so the option agent_namespace must not be"),
+    ({"connection": "agent", "agent_selector": ""}, "the option agent_selector must not be empty"),
     ({"primary_subnets": ["10.0.0.0"]}, "'10.0.0.0' is not a prefix of the form"),
     ({"targets": ["gke"]}, "gke"),
     ({"strict": True, "compose": {"a": "nothing.like.this"}}, "Could not set a for host gpu-00000"),
@@ -276,6 +276,10 @@ def test_the_node_agent(run: InventoryRun, api: ApiServer, lists: Lists) -> None
         "ansible_kubectl_kubeconfig": run.kubeconfig,
         "ansible_kubectl_context": "here",
         "ansible_kubectl_pod": "agent-a",
+        "ansible_pipelining": True,
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_remote_tmp": "/tmp/.ansible",
+        "rdma_host_root": "/host",
     }
     assert found.group("rdma_no_connection") == ["gpu-00001", "gpu-00002"]
     assert found.hosts["gpu-00002"]["ansible_connection"] == "kubernetes.core.kubectl"
