@@ -93,11 +93,11 @@ async def _serve(settings: options.Settings, places: list[Place], extra: Place |
         hook = Webhook(settings, config, provider, sources)
         runner = web.AppRunner(hook.application(), access_log=None)
         await runner.setup()
-        servers = [await loop.create_server(runner.server, sock=place.socket) for place in places]
+        servers = [await loop.create_server(_protocol(runner), sock=place.socket) for place in places]
         more = web.AppRunner(operations(metrics, refresher.ready.is_set), access_log=None)
         await more.setup()
         if extra is not None:
-            servers.append(await loop.create_server(more.server, sock=extra.socket))
+            servers.append(await loop.create_server(_protocol(more), sock=extra.socket))
         log.info("listen", extra={"webhook": [str(place) for place in places], "metrics": str(extra or "")})
         gc.collect()
         gc.freeze()  # what is here stays; a full collection in the middle of a call need not look at it
@@ -120,6 +120,13 @@ async def _serve(settings: options.Settings, places: list[Place], extra: Place |
             return 1
         background.cancel()
     return 0
+
+
+def _protocol(runner: web.AppRunner) -> web.Server:
+    """What a connection is handed to; there once the runner has been set up."""
+    if runner.server is None:
+        raise AssertionError
+    return runner.server
 
 
 def _tell_start(

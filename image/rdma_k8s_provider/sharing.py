@@ -41,18 +41,16 @@ class SharedReader:
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
-        try:
-            await asyncio.sleep(0)  # whose requests have arrived already come along
-            while self._next is not None:
-                waiting, wanted = self._next, self._wanted
-                self._next, self._wanted = None, set()
-                self._count()
-                try:
-                    reading = await loop.run_in_executor(self._executor, self._reader.read, wanted)
-                except BaseException as error:
-                    if not waiting.done():
-                        waiting.set_exception(error)
-                    raise
-                waiting.set_result(reading)
-        finally:
-            self._running = None
+        await asyncio.sleep(0)  # whose requests have arrived already come along
+        while self._next is not None:
+            waiting, wanted = self._next, self._wanted
+            self._next, self._wanted = None, set()
+            self._count()
+            reading = loop.run_in_executor(self._executor, self._reader.read, wanted)
+            await asyncio.wait([reading])
+            error = reading.exception()
+            if error is None:
+                waiting.set_result(reading.result())
+            else:
+                waiting.set_exception(error)
+        self._running = None

@@ -173,6 +173,32 @@ def vectors(job: Job) -> Outcome:
     return outcome
 
 
+def provider(job: Job) -> Outcome:
+    """Check the provider's types, test it as a process, and send it the vectors that its contract can express."""
+    if not (tree.COPY / "image" / "rdma_k8s_provider").is_dir():
+        return missing("image/rdma_k8s_provider", "the provider")
+    packages = RESULTS / "provider"
+    packages.mkdir(parents=True, exist_ok=True)
+    for name, source in (
+        ("rdma_k8s", "plugins/module_utils"),
+        ("rdma_k8s_provider", "image/rdma_k8s_provider"),
+    ):
+        (packages / name).unlink(missing_ok=True)
+        (packages / name).symlink_to(tree.COPY / source)
+    env = {**tree.environment(), "MYPYPATH": str(packages)}
+    options = ("--strict", "--follow-imports", "silent", "-p", "rdma_k8s_provider")
+    code = job.run(tool("mypy"), *options, cwd=packages, env=env)[0]
+    outcome = verdict(code, "the provider has type errors")
+    outcome.add(pytest(job, tool("python"), "provider", *PARALLEL, "tests/provider"))
+    words = ("tests/vectors/run.py", "tests/vectors/oke_child_range.json", "--via-http", "spawn")
+    code, output = job.run(tool("python"), *words)
+    found = read_counts(output)
+    if not found.failed:
+        found.add(verdict(code, "the vectors could not be sent to the provider"))
+    outcome.add(found)
+    return outcome
+
+
 def next_leg(job: Job) -> Outcome:
     """Run the unit tests, and what is marked for both legs, on the newest ansible-core and the newest Python."""
     python = environment_of(job, "next")
@@ -480,6 +506,7 @@ GATES: list[Gate] = [
     Gate("yamllint", "YAML style", yamllint),
     Gate("mypy", "types, strict in the core", mypy),
     Gate("vectors", "the test vectors, without Ansible", vectors),
+    Gate("provider", "the provider as a process, DRANET's client, the vectors through it", provider),
     Gate("units", "unit tests with branch coverage of the core", units),
     Gate("ansible-lint", "Ansible content, production profile", ansible_lint),
     Gate("install", "build, install from the tarball, complete documentation of every plugin", install),
