@@ -35,6 +35,8 @@ class JsonFormatter(logging.Formatter):
 
 def start(level: str) -> None:
     """Send everything to stderr, libraries from warnings on."""
+    for unused in ("logThreads", "logProcesses", "logMultiprocessing", "logAsyncioTasks"):
+        setattr(logging, unused, False)  # nothing of it is in a line, and each costs time
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

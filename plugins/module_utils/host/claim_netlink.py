@@ -40,7 +40,8 @@ def links(root: Root) -> Optional[tuple[LinkRecord, ...]]:
             found.append(LinkRecord(index=index, name=name, arphrd=arphrd))
         return tuple(found)
     except _FAILURES as error:
-        return _failed(root, "links", error)
+        _tell(root, "links", error)
+        return None
 
 
 def addresses(root: Root) -> Optional[tuple[AddressRecord, ...]]:
@@ -54,7 +55,8 @@ def addresses(root: Root) -> Optional[tuple[AddressRecord, ...]]:
                 found.append(AddressRecord(index, socket.inet_ntop(socket.AF_INET, data), length))
         return tuple(found)
     except _FAILURES as error:
-        return _failed(root, "addresses", error)
+        _tell(root, "addresses", error)
+        return None
 
 
 def routes(root: Root) -> Optional[tuple[RouteRecord, ...]]:
@@ -66,7 +68,8 @@ def routes(root: Root) -> Optional[tuple[RouteRecord, ...]]:
                 found[_attribute(body, _ROUTE.size, _DESTINATION) or b"", body[1]] = None
         return tuple([_route(data, length) for data, length in found])
     except _FAILURES as error:
-        return _failed(root, "routes", error)
+        _tell(root, "routes", error)
+        return None
 
 
 def _route(data: bytes, length: int) -> RouteRecord:
@@ -87,6 +90,6 @@ def _attribute(body: bytes, at: int, wanted: int) -> Optional[bytes]:
     return None
 
 
-def _failed(root: Root, what: str, error: Exception) -> None:
+def _tell(root: Root, what: str, error: Exception) -> None:
     source = "%s:%s" % (raw_netlink.SOURCE, what)
     root.fail(source, reason_of(error) if isinstance(error, OSError) else str(error))

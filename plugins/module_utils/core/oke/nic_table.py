@@ -107,13 +107,10 @@ def _child(text: str, nic: str, child_range: Prefix) -> Prefix:
 
 
 def _refuse_duplicates(entries: tuple[Entry, ...]) -> None:
-    for what, values in (
-        ("child", [str(entry.child) for entry in entries]),
-        ("index", [entry.index for entry in entries]),
-        ("NIC", [entry.nic for entry in entries]),
-    ):
-        for value in values:
-            if values.count(value) > 1:  # type: ignore[attr-defined]
+    seen: set[tuple[str, str]] = set()
+    for entry in entries:
+        for what, value in (("child", str(entry.child)), ("index", str(entry.index)), ("NIC", entry.nic)):
+            if (what, value) in seen:
                 raise RdmaError(
                     "nic_table_duplicate",
                     "The table of NICs has the %s %s twice." % (what, value),
@@ -121,6 +118,7 @@ def _refuse_duplicates(entries: tuple[Entry, ...]) -> None:
                     what=what,
                     value=value,
                 )
+            seen.add((what, value))
 
 
 def resolve_listed(
