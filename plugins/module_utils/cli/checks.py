@@ -11,8 +11,7 @@ from argparse import Namespace
 from fnmatch import fnmatchcase
 
 from ..core import codec
-from ..core.checks.judge import selected
-from ..core.checks.policy import Policy
+from ..core.checks.judge import catalogue
 from ..core.errors import RdmaError
 from ..core.lint.outcome import rules
 from .near import did_you_mean
@@ -25,14 +24,14 @@ MANIFEST = "manifest"
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0."""
     pattern = arguments.pattern or "*"
-    catalogue = [(check.info, check.scope) for check in selected(Policy(), proven=True, clustered=True)]
-    catalogue += [(entry.info, MANIFEST) for _id, entry in rules().items()]
-    chosen = [entry for entry in catalogue if fnmatchcase(entry[0].id, pattern)]
+    known = [(check.info, check.scope) for check in catalogue()]
+    known += [(entry.info, MANIFEST) for _id, entry in rules().items()]
+    chosen = [entry for entry in known if fnmatchcase(entry[0].id, pattern)]
     if not chosen:
         raise RdmaError(
             "check_unknown",
             "No check has an id like %r%s"
-            % (pattern, did_you_mean(pattern, [info.id for info, _scope in catalogue])),
+            % (pattern, did_you_mean(pattern, [info.id for info, _scope in known])),
             hint="Ids look like RDMA-NODE-001; '*' stands for any text.",
         )
     if arguments.format == "json":

@@ -17,7 +17,7 @@ from typing import Optional
 
 from ..core import finding as model
 from ..core.checks.context import Node
-from ..core.checks.judge import selected
+from ..core.checks.judge import catalogue
 from ..core.checks.policy import CustomCheck, Policy
 from ..core.checks.registry import Check
 from ..core.errors import RdmaError
@@ -82,7 +82,7 @@ def _view(arguments: Namespace, terminal: Terminal) -> int:
 
 def _find(name: str, policy: Policy) -> tuple[Optional[Check], Optional[CustomCheck]]:
     """The check of the catalogue, or the own check of the policy, with this id."""
-    catalogue = {check.info.id: check for check in selected(Policy(), proven=True, clustered=True)}
+    known_checks = {check.info.id: check for check in catalogue()}
     wanted = _wanted(name)
     if wanted in rules():
         raise RdmaError(
@@ -91,12 +91,12 @@ def _find(name: str, policy: Policy) -> tuple[Optional[Check], Optional[CustomCh
             hint="'rdma-k8s lint' judges manifests.",
             check=name,
         )
-    if wanted in catalogue:
-        return catalogue[wanted], None
+    if wanted in known_checks:
+        return known_checks[wanted], None
     for custom in policy.checks:
         if name == custom.id:
             return None, custom
-    known = [*catalogue, *rules(), *[custom.id for custom in policy.checks]]
+    known = [*known_checks, *rules(), *[custom.id for custom in policy.checks]]
     raise RdmaError(
         "check_unknown",
         "There is no check %r%s" % (name, did_you_mean(name, known)),

@@ -75,11 +75,6 @@ class Node(NodeView):
             return None
         return fabric_ip.interfaces_of(links, [nic.name for nic in self.all_nics if nic.ports])
 
-    def uplink_of(self, nic: joined.Nic) -> Optional[fabric_ip.Interface]:
-        """The interface that has the addresses of an RDMA NIC: its bond, or itself (A18, A111)."""
-        found = {entry.name: entry for entry in fabric_ip.uplinks(self.fabric_interfaces or ())}
-        return found.get(nic.name) or found.get(nic.link.master if nic.link is not None else "")
-
     @property
     def slow(self) -> Slow:
         """The subset ``slow``; where it was not read, all of it is not known."""

@@ -127,6 +127,11 @@ def cluster_row(fleet: Fleet, unreachable: Iterable[str]) -> str:
     return "%s %s" % (name, model.CLUSTER) if name in taken else name
 
 
+def catalogue() -> list[Check]:
+    """All checks of all targets, in order of their ids."""
+    return [CATALOGUE[check] for check in sorted(CATALOGUE)]
+
+
 def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> list[Check]:
     """The checks of the catalogue that the policy selects (``only`` and ``skip`` are patterns), in order of their ids.
 
@@ -315,20 +320,9 @@ def _row(entry: NodeInput, node: Optional[Node], fleet: Fleet) -> NodeRow:
 
 
 def _nic_rows(node: Node) -> tuple[NicRow, ...]:
-    if node.policy.target == ACK:  # there are no children, and the addresses are those of the bonds
-        return tuple([_uplink_row(node, nic) for nic in node.nics])
+    if node.policy.target == ACK:
+        return ()  # nothing is derived there that an address could be compared with
     return tuple([_nic_row(node, nic, child) for nic, child in node.children])
-
-
-def _uplink_row(node: Node, nic: Any) -> NicRow:
-    top = node.uplink_of(nic)
-    addresses = [str(prefix).partition("/")[0] for prefix in top.addresses] if top is not None else []
-    return NicRow(
-        index=-1,
-        name=nic.name,
-        device=nic.device.name if nic.device is not None else "",
-        observed=addresses[0] if addresses else "",
-    )
 
 
 def _proven_rows(node: Node) -> tuple[NicRow, ...]:

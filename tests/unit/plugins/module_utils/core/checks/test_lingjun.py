@@ -81,9 +81,6 @@ def test_lingjun_nodes_have_nics_by_their_ports() -> None:
     node = Node(lingjun.node(), LINGJUN)
     assert [nic.name for nic in node.nics] == ["reth0", "reth2", "reth4", "reth6"]
     assert (node.has_ipv4_children, node.pool) == (False, "")
-    top = node.uplink_of(node.nics[1])
-    assert top is not None
-    assert top.name == "bond1"
     assert Fleet([node], LINGJUN).networks == {}
     same = Node(fleet.node(), Policy())
     assert [nic.name for nic in same.nics] == ["rdma%d" % index for index in range(16)]
@@ -94,7 +91,6 @@ def test_links_that_were_not_read_are_not_known() -> None:
     document = {key: value for key, value in snapshot.to_dict().items() if key != "links"}
     node = Node(type(snapshot).from_dict(document), LINGJUN)
     assert node.fabric_interfaces is None
-    assert [node.uplink_of(nic) for nic in node.nics] == [None] * lingjun.BONDS
 
 
 @pytest.mark.parametrize(
