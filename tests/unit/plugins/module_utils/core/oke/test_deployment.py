@@ -104,7 +104,7 @@ def daemonset(documents: Any, name: str) -> dict[str, Any]:
     ],
 )
 def test_the_version(stated: str, image: str, app_version: str, version: str) -> None:
-    """The user's word, the tag, what the chart says (F114); a text that is no release tells nothing."""
+    """The user's word, the tag, what the chart says; a text that is no release tells nothing."""
     assert dranet_versions.version_of(stated, image, app_version) == version
 
 
