@@ -128,6 +128,10 @@ def _routes(answers: Iterable[records.RouteRecord]) -> RouteTable:
 
 def _device(root: Root, pci: str) -> PciDevice:
     names = root.entries(_BUS + pci + "/net")
+    if names is None:
+        # A virtual machine's NIC has its interface below the virtio device of the function.
+        below = [name for name in root.entries(_BUS + pci) or () if name.startswith("virtio")]
+        names = root.entries("%s%s/%s/net" % (_BUS, pci, below[0])) if len(below) == 1 else None
     rdma = []
     for name in root.entries(_BUS + pci + "/infiniband") or ():
         ports = "%s%s/infiniband/%s/ports" % (_BUS, pci, name)
