@@ -35,9 +35,11 @@ options:
     description: DeviceClass of the claim.
     type: str
     default: rdma-nic
-  node:
-    description: Node of the NIC. Without it, the first one that has a free NIC.
-    type: str
+  nodes:
+    description: Nodes on which the NIC may be; the first one that has a free NIC is taken. Without it, any node.
+    type: list
+    elements: str
+    default: []
   nic:
     description: The NIC. Without it, the first free one.
     type: str
@@ -133,7 +135,7 @@ def _prove(params: dict[str, Any], cluster: Cluster, check_mode: bool) -> dict[s
     bounds.require_numbers(params, timeout=(1, 3600))
     wanted = child_range.validate(params["child_range"]) if params["child_range"] else None
     snapshot = collect.collect(LiveSource(cluster), cluster.server, ("nodes", "dra"))
-    target = canary.choose(snapshot, params["node"] or "", params["nic"] or "", params["ready"])
+    target = canary.choose(snapshot, params["nodes"], params["nic"] or "", params["ready"])
     result: dict[str, Any] = {"node": target.node, "nic": target.nic}
     if check_mode:
         return {**result, "skipped": True}
@@ -165,7 +167,7 @@ def main() -> None:
                 "default": "IfNotPresent",
             },
             "device_class": {"type": "str", "default": "rdma-nic"},
-            "node": {"type": "str"},
+            "nodes": {"type": "list", "elements": "str", "default": []},
             "nic": {"type": "str"},
             "ready": {"type": "bool", "default": True},
             "expect": {"type": "str", "choices": list(canary.EXPECTATIONS), "default": "child"},

@@ -136,7 +136,9 @@ def test_the_chart(role: Role, control_plane: ControlPlane) -> None:
     assert "takes every setting." in role(**PLAIN).good()
     assert "secret/sh.helm.release.v1.dranet.v1" in role.made()
     assert role.changed(**PLAIN, log_verbosity=5) == 1
-    assert role.changed(**PLAIN, log_verbosity=5) == 0
+    again = role(**PLAIN, log_verbosity=5, verify=True, canary_nic="rdma99").good()
+    assert "changed=0" in again
+    assert "Not proven by a claim: There is no free RDMA NIC rdma99" in again
     arguments = control_plane.kubectl(
         "get", "daemonset", "dranet", "-n", "kube-system", "-o", "jsonpath={.spec.template.spec.containers[0].args}"
     )  # fmt: skip
@@ -239,7 +241,7 @@ def test_the_canary(control_plane: ControlPlane, cluster: Cluster, stays: bool) 
         "namespace": "default",
         "image": "x",
         "device_class": "canary-nic",
-        "node": "sim-0002",
+        "nodes": ["sim-0002"],
         "nic": "rdma3",
         "ready": False,
         "child_range": "10.208.0.0/12",
@@ -268,7 +270,7 @@ def test_a_canary_that_is_refused(control_plane: ControlPlane, cluster: Cluster)
         "namespace": "default",
         "image": "x",
         "device_class": "canary-nic",
-        "node": "sim-0003",
+        "nodes": ["sim-0003"],
         "ready": False,
         "expect": "refused",
         "timeout": 10,

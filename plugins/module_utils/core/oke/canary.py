@@ -92,16 +92,17 @@ class Seen:
     refusal: str = ""
 
 
-def choose(snapshot: ClusterSnapshot, node: str = "", nic: str = "", ready: bool = True) -> Target:
+def choose(snapshot: ClusterSnapshot, nodes: Sequence[str] = (), nic: str = "", ready: bool = True) -> Target:
     """A NIC that nobody has; the first one of those that fit what is given.
 
+    :param nodes: where it may be; empty: anywhere.
     :param ready: only a NIC that the provider can serve now.
     :raises RdmaError: ``canary_no_nic``
     """
     taken = {(device.pool, device.device) for claim in snapshot.claims or () for device in claim.devices}
     up = {entry.name for entry in snapshot.nodes or () if entry.ready}
     for entry in sorted(snapshot.slices or (), key=lambda found: found.node):
-        if entry.driver != DRIVER or entry.node not in up or (node and entry.node != node):
+        if entry.driver != DRIVER or entry.node not in up or (nodes and entry.node not in nodes):
             continue
         for device in entry.devices:
             held = device.attributes
@@ -112,7 +113,7 @@ def choose(snapshot: ClusterSnapshot, node: str = "", nic: str = "", ready: bool
     raise RdmaError(
         "canary_no_nic",
         "There is no free RDMA NIC%s%s that could be claimed for a proof."
-        % (" " + nic if nic else "", " on %s" % node if node else ""),
+        % (" " + nic if nic else "", " on %s" % ", ".join(nodes) if nodes else ""),
         hint="Look at the slices and at the claims, or leave the canary off.",
         retryable=True,
     )

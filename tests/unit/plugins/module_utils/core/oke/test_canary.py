@@ -56,8 +56,8 @@ def test_which_nic() -> None:
     )
     assert canary.choose(found) == Target("n1", "rdma2", "m-rdma2")
     assert canary.choose(found, ready=False) == Target("n1", "rdma1", "m-rdma1")
-    assert canary.choose(found, "n1", "rdma2").nic == "rdma2"
-    for options in ({"node": "n2"}, {"nic": "rdma0"}, {"nic": "rdma1"}):
+    assert canary.choose(found, ["n2", "n1"], "rdma2").nic == "rdma2"
+    for options in ({"nodes": ["n2"]}, {"nic": "rdma0"}, {"nic": "rdma1"}):
         assert error_of(lambda options=options: canary.choose(found, **options)).code == "canary_no_nic"
     assert error_of(lambda: canary.choose(snapshot(device("rdma0"), ready="False"))).code == "canary_no_nic"
     foreign = replace(found, slices=tuple(replace(entry, driver="gpu.test") for entry in found.slices or ()))
