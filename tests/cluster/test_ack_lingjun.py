@@ -22,8 +22,9 @@ import pytest
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import ack_verify as reader
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
 from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import names
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
 from ansible_collections.rdma.k8s.plugins.modules import ack_pod_test, ack_verify
-from ansible_collections.rdma.k8s.tests.support import change_run
+from ansible_collections.rdma.k8s.tests.support import change_run, lingjun as hosts
 from ansible_collections.rdma.k8s.tests.support.fake_ack import CLUSTER, KEY_ID, KEY_SECRET, FakeAck
 from ansible_collections.rdma.k8s.tests.support.lingjun_cluster import Containers, Lingjun, plugin
 from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Result, Run
@@ -347,8 +348,14 @@ class Role:
     def __init__(self, controller: Controller, folder: Path, **variables: Any) -> None:
         (folder / "play.yml").write_text(PLAY, encoding="utf-8")
         self._run = Run(controller, folder, "play.yml")
-        self._run.inventory({"localhost": {"ansible_connection": "local"}})
+        self._hosts: dict[str, dict[str, Any]] = {"localhost": {"ansible_connection": "local"}}
+        self._run.inventory(self._hosts)
         self._variables = variables
+
+    def know(self, host: str, snapshot: NodeSnapshot) -> None:
+        """Give the inventory a host, with what node_info would have registered."""
+        self._hosts[host] = {"rdma_k8s_node": {"snapshot": snapshot.to_dict()}}
+        self._run.inventory(self._hosts)
 
     def __call__(self, *words: str, env: Any = None, **variables: Any) -> Result:
         """Run it."""
@@ -399,18 +406,27 @@ def test_the_role_without_a_cloud(lab: Lingjun, role: Role) -> None:
 
 
 def test_the_role_stops_before_a_mode_that_cannot_work(lab: Lingjun, role: Role) -> None:
-    """A8, A9: IPv4 with pods off the host network fails nowhere else; the remedy names the ticket."""
-    told = role(ack_lingjun_mode="shared", ack_lingjun_compute_ip_version="ipv4").failed()
-    assert "Nothing was changed" in told
-    assert "RDMA-ACK-018" in told
-    unknown = role(ack_lingjun_mode="shared").failed()
-    assert "support ticket" in unknown
+    """A8, A9: where nothing tells the IP version it does not go on; the remedy names the ticket."""
+    assert "support ticket" in role(ack_lingjun_mode="shared").failed()
 
 
 def test_the_role_stops_at_exclusive_mode_with_shared_tokens(lab: Lingjun, role: Role) -> None:
     """A55: the node and the reason stand in one sentence."""
     told = role(ack_lingjun_mode="exclusive", ack_lingjun_compute_ip_version="ipv6").failed()
     assert "%s: 1000 tokens are those of shared mode" % lab.nodes[1] in told
+
+
+def test_the_role_looks_at_the_hosts(lab: Lingjun, role: Role) -> None:
+    """A8, A64: their bonds tell the IP version where the cloud is not asked, and one of them is enough to stop."""
+    for node, ipv6 in zip(lab.nodes, (True, False)):
+        role.know(node, hosts.node(name=node, ipv6=ipv6))
+    told = role(ack_lingjun_mode="shared", ack_lingjun_hosts=lab.nodes).failed()
+    assert "Nothing was changed" in told
+    assert "RDMA-ACK-019" in told
+    assert lab.nodes[1] in told
+    role.know(lab.nodes[1], hosts.node(name=lab.nodes[1]))
+    role(ack_lingjun_mode="shared", ack_lingjun_hosts=lab.nodes).good()
+    assert role.result["status"] == "ok"
 
 
 class Cloud(FakeAck):
@@ -481,12 +497,11 @@ def test_the_role_from_nothing_to_nothing(control_plane: ControlPlane, lab: Ling
 def test_the_role_asks_the_cloud_before_it_orders(
     control_plane: ControlPlane, lab: Lingjun, role: Role
 ) -> None:
-    """A8, A10, A38, A63: another edition, a key that the add-on does not have, an IPv4 network; nothing is ordered."""
+    """A8, A10, A63: an IPv4 network, another edition; nothing is ordered."""
     with Cloud(control_plane, "IPv4") as cloud:
         told = role(env=KEYS, **cloud.options()).failed()
         assert "Nothing was changed" in told
-        unknown = role(env=KEYS, **cloud.options(ack_lingjun_addon_config={"allowPods": True})).failed()
-        assert "allowPods" in unknown
+        assert "RDMA-ACK-018" in told
         cloud.cluster["cluster_spec"] = "ack.standard"
         edition = role(env=KEYS, **cloud.options()).failed()
         assert "expected an ACK managed cluster Pro" in edition
