@@ -263,10 +263,15 @@ def load_image(command: list[str], built: rdma_image.Built, node: int) -> str:
     :returns: what was sent, ``code`` or ``all``.
     """
     code = oci.archive(built.image, without=(built.base,))
-    done = _import(command, code)
-    if done.returncode and b"not found" in done.stderr:
-        done = _import(command, oci.archive(built.image))
-        code = b""
+    try:
+        done = _import(command, code)
+        if done.returncode and b"not found" in done.stderr:
+            done = _import(command, oci.archive(built.image))
+            code = b""
+    except subprocess.TimeoutExpired as error:
+        raise LabError(
+            "load_failed", f"node{node} took over {error.timeout:.0f} s to load an image."
+        ) from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise LabError("load_failed", f"node{node} could not load an image: {said or done.returncode}")
