@@ -64,7 +64,7 @@ options:
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the result that it would return without it.
-    support: none
+    support: partial
     details: It chooses a NIC and ends.
   diff_mode:
     description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
