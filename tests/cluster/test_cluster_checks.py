@@ -25,6 +25,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.modules import cluster_info
 from ansible_collections.rdma.k8s.tests.support import change_run, fleet
+from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Run
 
 from .conftest import RAILS, SIMULATED, ControlPlane
 
@@ -204,6 +205,26 @@ def test_nodes_of_the_cluster(lab: Lab) -> None:
     assert found[NODES[1], "RANGE-008"][0] == "unknown"  # nothing names the whole pod network
     stranger = fleet.node(name="gpu-99")
     assert results(lab.read(), NodeInput("gpu-99", stranger))["gpu-99", "DRA-010"][0] == "unknown"
+
+
+def test_preflight_reads_the_cluster_itself(lab: Lab, tmp_path: Path) -> None:
+    """Also where the inventory has all its hosts become root: the controller does not."""
+    node = fleet.node(name=NODES[0], features_file=False)  # the driver here does not mount the directory
+    records.save(str(tmp_path / "nodes"), [NodeInput(NODES[0], node)])
+    run = Run(Controller(tmp_path, tmp_path / "compiled"), tmp_path)
+    run.inventory({}, ansible_become=True, ansible_become_exe="/bin/false")
+    variables = {
+        "snapshots": str(tmp_path / "nodes"),
+        "kubeconfig": str(lab.plane.kubeconfig),
+        "rdma_policy": {"skip": ["RDMA-DRA-009"], "pod_cidrs": ["10.244.0.0/16"]},
+    }
+    result = run(variables=variables)
+    result.good()
+    document = run.document()
+    assert document.cluster == lab.plane.url
+    found = {entry.check: entry.status for entry in document.findings if entry.node == document.cluster}
+    assert (found["RDMA-DRA-001"], found["RDMA-DRA-008"]) == ("pass", "pass")
+    assert records.load_cluster(str(run.reports / "cluster.json")).name == document.cluster
 
 
 def test_slices_that_are_missing(lab: Lab) -> None:

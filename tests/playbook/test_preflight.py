@@ -19,7 +19,7 @@ import yaml
 from ansible_collections.rdma.k8s.plugins.module_utils import records, report_files
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import SCHEMA_VERSION
-from ansible_collections.rdma.k8s.tests.support import cases, fleet
+from ansible_collections.rdma.k8s.tests.support import cases, cluster_fleet, fleet
 from ansible_collections.rdma.k8s.tests.support.playbook import (
     COLLECTION,
     REPORTS,
@@ -163,3 +163,22 @@ def test_reports_of_the_run_are_those_of_its_document(run: Run, healthy: Path) -
     assert [entry.changed for entry in written] == [False] * len(REPORTS)
     assert [row.name for row in document.nodes] == ["n0"]
     assert records.load_file(one).name == "n0"
+
+
+def test_a_cluster_from_a_file_and_one_that_does_not_answer(run: Run, healthy: Path) -> None:
+    """The row of the cluster is in the reports; a wrong kubeconfig ends the run before anything is judged."""
+    nodes = [fleet.node(number=number) for number in range(3)]
+    records.save(str(run.folder / "c"), [], cluster_fleet.healthy(nodes))
+    variables = {"snapshots": str(healthy), "rdma_policy": cases.SURROUNDINGS}
+    file = str(run.folder / "c" / "cluster.json")
+    (run.folder / "kubeconfig").write_text("nothing")
+    wrong = {**variables, "kubeconfig": str(run.folder / "kubeconfig"), "report_dir": "other"}
+    results = together(
+        lambda: run(variables={**variables, "cluster_file": file}), lambda: run(variables=wrong)
+    )
+    results[0].good()
+    document = run.document()
+    assert document.cluster == "training"
+    assert {entry.status for entry in document.findings if entry.node == "training"} == {"pass", "skip"}
+    assert "kubeconfig" in results[1].failed()
+    assert not (run.folder / "other").exists()

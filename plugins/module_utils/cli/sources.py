@@ -49,13 +49,15 @@ class Source:
 def read(path: str) -> Source:
     """Read a directory of snapshots, a snapshot of a node or a cluster, a bundle or a result document.
 
-    A directory whose only JSON file is ``result.json`` is one with reports, and its result document is read.
+    A directory whose only JSON file is ``result.json`` is one with reports, and its result document is read; beside it
+    there can be the cluster that preflight read.
 
     :raises RdmaError: ``source_unreadable``, ``source_not_json``, or what the reader of the content raises.
     """
     if os.path.isdir(path):
         report = os.path.join(path, "result.json")
-        if os.path.isfile(report) and len([name for name in _names(path) if name.endswith(".json")]) == 1:
+        others = {name for name in _names(path) if name.endswith(".json")} - {records.CLUSTER_FILE}
+        if os.path.isfile(report) and len(others) == 1:
             return read(report)
         found = records.recording(path)
         return Source(path, nodes=found.nodes, cluster=found.cluster)

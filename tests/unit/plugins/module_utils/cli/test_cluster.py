@@ -85,3 +85,10 @@ def test_a_comparison_of_two_clusters(run, clustered, tmp_path):
     found = json.loads(run("diff", old, new, "--format", "json").good())
     fixed = {(entry["check"], entry["node"]) for entry in found["changes"] if entry["kind"] == "fixed"}
     assert (SLICES, "training") in fixed
+
+
+def test_a_directory_with_reports_and_the_cluster_is_one_with_reports(run, clustered, tmp_path):
+    """Preflight leaves what it read of the cluster beside the result document."""
+    run("report", clustered, "--dir", tmp_path / "out", "--format", "json").good()
+    (clustered / "cluster.json").rename(tmp_path / "out" / "cluster.json")
+    assert run("report", tmp_path / "out").good().startswith("2 nodes, ")
