@@ -95,14 +95,18 @@ READ_ARP = "nsenter --net=/proc/{pid}/ns/net sh -c 'cd /proc/sys/net/ipv4/conf; 
 
 
 def until(what: str, done: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    """What ``done`` returns as soon as it is true."""
+    """What ``done`` returns as soon as it is true. A server that is too busy to answer is asked again."""
     end = time.monotonic() + patience
     while True:
-        found = done()
+        trouble = ""
+        try:
+            found = done()
+        except LabError as error:
+            found, trouble = None, f"; {error}"
         if found:
             return found
         if time.monotonic() > end:
-            raise judge_faults.DriverError(f"{what}: not within {patience:.0f} s")
+            raise judge_faults.DriverError(f"{what}: not within {patience:.0f} s{trouble}")
         time.sleep(POLL)
 
 
@@ -186,6 +190,15 @@ class Driver(prove_faults.Driver):
         for line in self.cluster.kubectl(*words).rstrip().splitlines():
             print(f"      {line}")
 
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """Make objects."""
+
+        def done() -> bool:
+            self.cluster.apply(*objects)
+            return True
+
+        until("objects are made", done, 60.0)
+
     def addresses(self) -> dict[str, dict[str, list[str]]]:
         """The IPv4 addresses of the RDMA NICs that are on the hosts, by node."""
         found = {}
@@ -267,7 +280,7 @@ class Driver(prove_faults.Driver):
     def events(self, name: str) -> list[str]:
         """Reason and message of the events of a pod."""
         events = self.cluster.object("events", "--field-selector", f"involvedObject.name={name}")["items"]
-        return [f"{event['reason']}: {event['message']}" for event in events]
+        return [" ".join(f"{event['reason']}: {event['message']}".split()) for event in events]
 
     def wait_told(self, name: str, words: str) -> str:
         """Wait until an event of a pod has these words; what it says."""
@@ -365,7 +378,7 @@ def bring_up(driver: Driver, expected: dict[str, Any]) -> None:
     first = next(iter(driver.devices(driver.nodes[0]).values()))
     shown = ("ifName", "ipv4", "rdma", "rdma.k8s/ready", *expected["attributes"])
     print(f"      {driver.nodes[0]} {first['name']}: " + ", ".join(f"{k}={first.get(k)}" for k in shown))
-    driver.cluster.apply(device_class())
+    driver.apply(device_class())
 
 
 def refusals(driver: Driver, expected: dict[str, Any]) -> None:
@@ -374,9 +387,7 @@ def refusals(driver: Driver, expected: dict[str, Any]) -> None:
     with driver.case("claims that are refused", f"{len(entries)} at once") as troubles:
         for entry in entries:
             name, config = entry["name"], entry.get("config")
-            driver.cluster.apply(
-                claim(name, entry["nic"], config, READY_CLASS), pod(name, entry["node"], name)
-            )
+            driver.apply(claim(name, entry["nic"], config, READY_CLASS), pod(name, entry["node"], name))
         for entry in entries:
             said = driver.wait_told(entry["name"], entry["event"])
             driver.line(f"  {entry['name']}", f"{entry['node']} {entry['nic']}: {said[:300]}", [])
@@ -398,7 +409,7 @@ def exclusive_and_no_address(driver: Driver, expected: dict[str, Any]) -> None:
     driver.change([], faults)
     with driver.case("exclusive RDMA namespaces", "no NIC is ready; the child is refused") as troubles:
         driver.wait_ready("node1", dict.fromkeys(all_of, False))
-        driver.cluster.apply(
+        driver.apply(
             claim("exclusive", "rdma0", {"profile": "oke-rdma"}, ANY_CLASS),
             pod("exclusive", "node1", "exclusive"),
         )
@@ -412,7 +423,7 @@ def exclusive_and_no_address(driver: Driver, expected: dict[str, Any]) -> None:
             troubles.append(f"the RDMA device has left the host: {modes}")
     with driver.case("rdmaN without its address", "not ready, the claim fails, then goes on") as troubles:
         driver.wait_ready("node2", {**all_of, "rdma2": False})
-        driver.cluster.apply(
+        driver.apply(
             claim("early", "rdma2", {"profile": "oke-rdma"}, ANY_CLASS), pod("early", "node2", "early"),
             claim("waits", "rdma2", {"profile": "oke-rdma"}, READY_CLASS), pod("waits", "node2", "waits"),
         )  # fmt: skip
@@ -446,7 +457,7 @@ def names_and_metadata(driver: Driver, expected: dict[str, Any]) -> None:
         "NIC of another name, no address", "never allocated, until the address is there"
     ) as troubles:
         driver.wait_ready("node1", names)
-        driver.cluster.apply(
+        driver.apply(
             claim("unnamed", "ens23f0np0", {"profile": "oke-rdma"}, READY_CLASS),
             pod("unnamed", "node1", "unnamed"),
         )
@@ -491,7 +502,7 @@ def ranges(driver: Driver, expected: dict[str, Any]) -> None:
             driver.replace_provider(entry["node"])
             driver.wait_ready(entry["node"], {nic: nic in entry["ready"] for nic in all_of})
             name = f"range-{node}"
-            driver.cluster.apply(
+            driver.apply(
                 claim(name, entry["nic"], {"profile": "oke-rdma"}, ANY_CLASS), pod(name, entry["node"], name)
             )
         for node in ("small", "service"):
@@ -510,9 +521,7 @@ def ranges(driver: Driver, expected: dict[str, Any]) -> None:
     with driver.case(
         "the provider is away", "no attribute, claims fail, the NIC stays; then it is back"
     ) as troubles:
-        driver.cluster.apply(
-            claim("away", "rdma3", {"profile": "oke-rdma"}, ANY_CLASS), pod("away", "node1", "away")
-        )
+        driver.apply(claim("away", "rdma3", {"profile": "oke-rdma"}, ANY_CLASS), pod("away", "node1", "away"))
         said = driver.wait_told("away", expected["away"])
         driver.line("  a claim past the class", said[:300], [])
         driver.wait_ready("node1", dict.fromkeys(all_of))
@@ -533,7 +542,7 @@ def killed(driver: Driver, expected: dict[str, Any]) -> None:
         before = driver.provider_pod("node1")
         for rail in range(4):
             name = f"during{rail}"
-            driver.cluster.apply(
+            driver.apply(
                 claim(name, f"rdma{rail}", {"profile": "oke-rdma"}, READY_CLASS), pod(name, "node1", name)
             )
         driver.on("node1", "pkill -9 -f 'python3 -m rdma_k8s_provider'")
@@ -566,7 +575,7 @@ def children(driver: Driver, expected: dict[str, Any]) -> None:
     pids: dict[str, int] = {}
     with driver.case("what the provider has for the NICs", "4 answers on each node, for allocated claims"):
         for node in driver.nodes:
-            driver.cluster.apply(
+            driver.apply(
                 claim(f"all-{node}", "", {"profile": "oke-rdma"}, READY_CLASS),
                 pod(f"all-{node}", node, f"all-{node}"),
                 pod(f"run-{node}", node),
