@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
-from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import FLEET, Finding
+from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import Finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import html
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report.digest import VERDICTS, digest, verdict
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import NodeRow, ResultDocument
