@@ -19,6 +19,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.ack.pod_test import 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.documents import Document
 from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.engine import lint
 from ansible_collections.rdma.k8s.tests.support import pod_container
+from ansible_collections.rdma.k8s.tests.support.outcome import error_of
 from ansible_collections.rdma.k8s.tests.support.pod_container import Container, Port, lingjun
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, mounts and device nodes need root")
@@ -163,6 +164,39 @@ def test_a_line_of_something_else(told: str) -> None:
     assert pod_test.read(told) is None
 
 
+@pytest.mark.parametrize(
+    ("options", "reasons"),
+    [
+        ("rw,relatime,size=1048576k", []),
+        ("rw,relatime,size=1g,inode64", []),
+        ("rw,relatime", []),  # half of the memory of the node
+        ("rw,size=65536k", ["shm-size-small"]),
+        ("ro,size=8388608k", ["shm-readonly"]),
+    ],
+)
+def test_options_of_shared_memory(options: str, reasons: list[str]) -> None:
+    """A106, A107: the size as the kernel writes it; without one it is no smaller than anybody wants."""
+    shm = {"mounted": 1, "type": "tmpfs", "options": options}
+    found = pod_test.judge(HOST, {"caps": "1004000", "shm": shm}).reasons
+    assert [reason for reason in found if reason.startswith("shm")] == reasons
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"namespace": "a.b"}, "name_malformed"),
+        ({"pull_secrets": ["A"]}, "name_malformed"),
+        ({"image": ""}, "workload_incomplete"),
+        ({"resource_name": "hca"}, "workload_malformed"),
+        ({"tolerations": [{"operator": "Sometimes"}]}, "workload_malformed"),
+        ({"shm": "8GB"}, "workload_shm"),
+    ],
+)
+def test_what_the_api_server_would_refuse(changes: dict[str, Any], code: str) -> None:
+    pod_test.require(replace(HOST, tolerations=[{"operator": "Exists"}], pull_secrets=["key"]), ["n1"])
+    assert error_of(pod_test.require, replace(HOST, **changes), ["n1"]).code == code
+
+
 def test_only_the_last_line_counts() -> None:
     """An entry point of an image may print something before."""
     assert pod_test.read('== CUDA ==\n{"schema": 1, "caps": "0"}\n') == {"schema": 1, "caps": "0"}
@@ -237,6 +271,7 @@ def pod(
 
 
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/4 nodes: 1 Insufficient rdma/hca."}
+SCHEDULED = {"type": "PodScheduled", "status": "True"}
 NO_IMAGE = {"waiting": {"reason": "ErrImagePull"}}
 STATES: list[tuple[str, Any, list[Any], list[str], Any]] = [
     ("told", {}, [pod("Succeeded", state={"terminated": {"exitCode": 0, "message": "{}"}})], [], (True, "{}", None)),
@@ -251,6 +286,7 @@ STATES: list[tuple[str, Any, list[Any], list[str], Any]] = [
     ("no tokens", {}, [pod("Pending", conditions=[UNSCHEDULED])], [], (False, "", "pod-not-scheduled")),
     ("no image", {}, [pod("Pending", state=NO_IMAGE)], [], (False, "", "pod-not-started")),
     ("runs", {}, [pod("Running", state={"running": {}})], [], (False, "", "pod-not-ended")),
+    ("scheduled", {}, [pod("Pending", conditions=[SCHEDULED])], [], (False, "", "pod-not-started")),
     ("quiet", {}, [pod("Pending")], [], (False, "", "pod-not-started")),
     ("refused", {}, [], ['violates PodSecurity "baseline"'], (False, "", "pod-refused")),
     ("no pod yet", {}, [], [], (False, "", "pod-missing")),
