@@ -195,6 +195,15 @@ def test_calls_see_the_node_as_it_is(start: Start, tmp_path: Path) -> None:
     assert provider.call("/GetDeviceAttributes", OTHER)[1]["rdma.k8s/ready"] == {"bool": True}
 
 
+def test_a_virtio_nic_is_found_below_its_virtio_device(start: Start, tmp_path: Path) -> None:
+    """The function of a virtual machine's NIC has no directory of its own for interfaces, as in the lab."""
+    root = write_tree(tmp_path / "root")
+    function = root / "sys/bus/pci/devices" / DEVICE["pci_address"]
+    (function / "virtio3").mkdir()
+    (function / "net").rename(function / "virtio3" / "net")
+    assert start().call("/GetProfileConfig", CLAIM) == (200, CHILD)
+
+
 def test_the_layout_is_compared_until_it_was_right(start: Start, tmp_path: Path) -> None:
     """F36: a NIC that is wrong later does not stop the others."""
     root = write_tree(tmp_path / "root")
