@@ -135,6 +135,11 @@ class Webhook:
     async def _attributes(self, document: Any, told: dict[str, Any]) -> Any:
         asked = webhook.device_request(document)
         device, node = await self._look(asked, told)
+        known = node.metadata
+        incomplete = known is None or known.fabric is None or known.vnic is None
+        if incomplete and webhook.is_ethernet_rdma_nic(device, node, self._provider):
+            # No claim will ask for it: the class of the NICs waits for their readiness.
+            self._refresher.want()
         return webhook.attributes(device, node, self._provider)
 
     async def _device_config(self, document: Any, told: dict[str, Any]) -> Any:

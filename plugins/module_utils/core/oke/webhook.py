@@ -33,7 +33,16 @@ from . import imds, profile
 from .child_range import validate
 from .constants import PROFILE, READY_ATTRIBUTE
 from .nic_table import Entry, resolve_listed
-from .nics import Device, Interface, RdmaDevice, guard_native_infiniband, native_infiniband, nic_index_of_name
+from .nics import (
+    EXCLUSIVE,
+    Device,
+    Interface,
+    RdmaDevice,
+    guard_native_infiniband,
+    native_infiniband,
+    netns_mode,
+    nic_index_of_name,
+)
 
 IPVLAN = "IPVLAN"  # F108
 EMPTY_CONFIG: Mapping[str, Any] = {"interface": {}}  # F127
@@ -177,10 +186,11 @@ def is_ready(device: Device, node: profile.Node, provider: Provider) -> bool:
             return True
         if not is_ethernet_rdma_nic(device, node, provider):
             return False
-        _resolve(profile.Claim(profile=PROFILE, type=IPVLAN), device, node, provider)
+        found = _resolve(profile.Claim(profile=PROFILE, type=IPVLAN), device, node, provider)
     except RdmaError:
         return False
-    return True
+    # The profile serves a child in exclusive mode, and the driver then refuses it (F85).
+    return found.network_config is None or netns_mode(node.netns_mode) != EXCLUSIVE
 
 
 def is_ethernet_rdma_nic(device: Device, node: profile.Node, provider: Provider) -> bool:

@@ -117,6 +117,20 @@ DEVICES: dict[str, tuple[nics.Device, profile.Node, webhook.Provider, Any, bool]
         REFUSED,
         False,
     ),
+    "exclusive mode: the driver refuses the child (F85)": (
+        device(),
+        replace(NODE, netns_mode="N\n"),
+        webhook.Provider(),
+        CHILD,
+        False,
+    ),
+    "exclusive mode, IPv6 fabric: the NIC moves (F4)": (
+        device(),
+        replace(IPV6, netns_mode="N\n"),
+        webhook.Provider(),
+        NOTHING,
+        True,
+    ),
     "OCA in another mode (F59)": (
         device(),
         replace(NODE, oca=OcaConfig(address_mode="topology")),
@@ -150,7 +164,7 @@ def test_a_device_is_ready_when_a_claim_would_be_served(case: Any) -> None:
 
 @pytest.mark.parametrize("case", DEVICES.values(), ids=DEVICES)
 def test_ready_says_what_a_claim_gets(case: Any) -> None:
-    """A device with type IPVLAN is ready exactly when a claim without settings resolves."""
+    """A device with type IPVLAN is ready exactly when a claim without settings resolves, and the driver takes it."""
     asked, node, provider, config, ready = case
     if config != CHILD:
         return
@@ -160,7 +174,7 @@ def test_ready_says_what_a_claim_gets(case: Any) -> None:
     except RdmaError:
         assert not ready
     else:
-        assert ready
+        assert ready == (node.netns_mode != "N\n")
 
 
 def test_attributes_of_a_node() -> None:
