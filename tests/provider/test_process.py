@@ -209,10 +209,14 @@ def test_metadata_that_comes_late(start: Start) -> None:
     assert told == ["HTTP status 404", "answers again"]
 
 
-def test_without_a_metadata_service(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"), [("/GetProfileConfig", CLAIM), ("/GetDeviceAttributes", DEVICE)], ids=["claim", "scan"]
+)
+def test_without_a_metadata_service(start: Start, path: str, body: dict[str, object]) -> None:
     """F67: nobody answers. Claims say what is missing, the provider is ready after its window, and goes on.
 
-    The next turn is five minutes away then; a claim that lacks metadata has the service asked sooner.
+    The next turn is five minutes away then. A claim that lacks metadata has the service asked sooner, and so has a scan
+    of DRANET: no claim comes for NICs that are not ready.
     """
     there = threading.Event()
 
@@ -227,11 +231,14 @@ def test_without_a_metadata_service(start: Start) -> None:
         assert time.monotonic() - began < 60
         time.sleep(0.2)
     assert time.monotonic() - began > 10
-    there.set()
     assert provider.call("/GetProfileConfig", CLAIM)[1]["error"]["code"] == "fabric_not_available"
-    while provider.call("/GetProfileConfig", CLAIM) != (200, CHILD):
+    there.set()
+    while provider.call(path, body)[1].get("rdma.k8s/ready") != {"bool": True}:
+        if path == "/GetProfileConfig" and provider.call(path, body) == (200, CHILD):
+            break
         assert time.monotonic() - began < 120
         time.sleep(0.2)
+    assert provider.call("/GetProfileConfig", CLAIM) == (200, CHILD)
 
 
 def test_a_service_that_hangs_holds_up_nothing_else(start: Start) -> None:
