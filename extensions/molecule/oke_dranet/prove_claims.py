@@ -610,7 +610,10 @@ def children(driver: Driver, expected: dict[str, Any]) -> None:
             troubles.extend(pod_troubles(driver, node, pids[node], answers[node], measured["children"][node]))
         troubles.extend(driver.moved())
     for node in driver.nodes:
-        driver.show("exec", f"run-{node}", "--", "/labpod", "show")
+        shown = json.loads(driver.cluster.kubectl("exec", f"run-{node}", "--", "/labpod", "show"))
+        print(f"      $ kubectl exec run-{node} -- /labpod show")
+        for link in shown["links"]:
+            print(f"      {link['name']}: mtu {link['mtu']}, {', '.join(link['addresses'])}")
 
     with driver.case(
         "two pods on two nodes", "ping, full packets and RDMA ping-pong on 4 rails both ways"
@@ -620,7 +623,7 @@ def children(driver: Driver, expected: dict[str, Any]) -> None:
             wrong = {k: v for k, v in probe["verdicts"].items() if v["status"] != "pass"}
             told = (
                 f"{probe['address']} -> {probe['peer_address']}: {probe['received']} of {probe['sent']} echoes, "
-                f"{probe['full_received']} of {probe['full_sent']} of {probe['mtu']} bytes, RDMA {probe['rdma']}, "
+                f"{probe['full_received']} of {probe['full_sent']} of full size, RDMA {probe['rdma']}, "
                 f"{probe['rtt_us']} us, {probe['rdma_us']} us a round"
             )
             driver.line(f"  run-{node} {probe['nic']}", told, [f"{wrong}"] if wrong else [])
