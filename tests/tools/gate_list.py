@@ -24,19 +24,9 @@ STATES = tree.BUILD / "molecule"
 NO_PYTHON = 3  # the exit code of make_venv.py when no Python fits
 UNIT_PYTHONS = ("3.9", "3.13")
 PLUGIN_TESTS = "tests/unit/plugins/"
-SPIDERPOOL_KINDS = (
-    "netns-netlink",
-    "netns-plan",
-    "netns-sysfs",
-    "rdma-link-json",
-    "rdma-link-text",
-    "rdma-system-text",
-    "sysfs-port",
-)
-"""Kinds of the Spiderpool vectors that the core answers; the others come with later parts."""
 VECTORS = (
     ("tests/vectors/oke_child_range.json",),
-    ("tests/vectors/spiderpool_cases.json", "--kinds", ",".join(SPIDERPOOL_KINDS)),
+    ("tests/vectors/spiderpool_cases.json",),
     ("tests/vectors/ack_cases.json",),
 )
 NO_LAB = 3

@@ -10,6 +10,17 @@ from typing import Any
 from compare import Kinds, UnjudgeableError, differences
 
 from rdma_k8s.core import mlxconfig, netns, rdma_text, roce_qos
+from rdma_k8s.core.spiderpool import (
+    injection,
+    ip_pool,
+    multus_config,
+    node_policy,
+    node_state,
+    pod_network,
+    pool_config,
+    ufm,
+)
+from rdma_k8s.core.spiderpool.issue import Issue, is_ok
 
 WHAT = "Spiderpool SR-IOV RDMA"
 KINDS = Kinds()
@@ -122,6 +133,127 @@ def qos(given: dict[str, Any]) -> dict[str, Any]:
         "trafficClass": made.traffic_class,
         "pfcMask": list(roce_qos.bits(made.pfc)),
         "pfcBitmap": made.pfc,
+    }
+
+
+# --- objects of the cluster
+
+
+def told(found: list[Issue], **more: Any) -> dict[str, Any]:
+    """Findings as the file writes them."""
+    return {"ok": is_ok(found), "findings": [issue.plain for issue in found], **more}
+
+
+def options(given: dict[str, Any], **names: str) -> dict[str, Any]:
+    """What the input gives of these members, by the names of the core; what is not given keeps its default."""
+    return {name: given[member] for name, member in names.items() if given.get(member) is not None}
+
+
+@KINDS.add("node-policy", "policy")
+def a_policy(given: dict[str, Any]) -> dict[str, Any]:
+    more = options(
+        given,
+        operator_version="operatorVersion",
+        hyphen_allowed="hyphenAllowed",
+        operator_namespace="operatorNamespace",
+    )
+    nodes = given.get("nodes")
+    found = node_policy.judge(
+        given["policy"],
+        None if nodes is None else [node_policy.node_of(node) for node in nodes],
+        given.get("existing") or (),
+        supported=given.get("supported"),
+        **more,
+    )
+    return told(found)
+
+
+@KINDS.add("ippool", "pool")
+def a_pool(given: dict[str, Any]) -> dict[str, Any]:
+    found = ip_pool.judge(given["pool"], given.get("existing") or (), given.get("need"))
+    return told(found.issues, count=found.addresses)
+
+
+@KINDS.add("multus-config", "config")
+def a_config(given: dict[str, Any]) -> dict[str, Any]:
+    policies = given.get("policies")
+    more = options(
+        given,
+        netns_mode="netnsMode",
+        resource_prefix="resourcePrefix",
+        spiderpool_version="spiderpoolVersion",
+    )
+    found = multus_config.judge(
+        given["config"],
+        given.get("pools"),
+        None if policies is None else [multus_config.policy_of(policy) for policy in policies],
+        **more,
+    )
+    return told(found)
+
+
+@KINDS.add("nodestate-rollup", "expectedNodes", "nodeStates", "want")
+def node_states(given: dict[str, Any]) -> dict[str, Any]:
+    found = node_state.rollup(
+        given["expectedNodes"],
+        [node_state.of_plain(state) for state in given["nodeStates"]],
+        {entry["pciAddress"]: entry["numVfs"] for entry in given["want"]},
+    )
+    return {"state": found.state, "nodes": {name: verdict.state for name, verdict in found.nodes.items()}}
+
+
+@KINDS.add("allocatable", "nodes", "want")
+def allocatable(given: dict[str, Any]) -> dict[str, Any]:
+    return told(node_state.allocatable(given["nodes"], given["want"]))
+
+
+@KINDS.add("pool-max-unavailable", "maxUnavailable", "nodes")
+def max_unavailable(given: dict[str, Any]) -> dict[str, Any]:
+    found = pool_config.limit(given["maxUnavailable"], given["nodes"])
+    return told(found.issues, limit=found.nodes)
+
+
+@KINDS.add("webhook-inject", "pod", "configs")
+def injected(given: dict[str, Any]) -> dict[str, Any]:
+    pod = given["pod"]
+    more = options(
+        given,
+        namespace="namespace",
+        namespace_annotations="namespaceAnnotations",
+        excluded="namespacesExclude",
+        included="namespacesInclude",
+    )
+    configs = [
+        injection.Config(
+            entry["namespace"],
+            entry["name"],
+            entry["cniType"],
+            entry.get("resource") or "",
+            tuple(entry.get("ippools") or ()),
+            entry.get("annotations") or {},
+            entry.get("master") or "",
+        )
+        for entry in given["configs"]
+    ]
+    limits = [container.get("limits") or {} for container in pod.get("containers") or ()]
+    found = injection.judge(pod.get("annotations") or {}, limits, configs, **more)
+    return told(found.issues, injects=found.injects, networks=found.networks, limits=found.limits)
+
+
+@KINDS.add("pod-net", "expect_nics", "nics")
+def pod_net(given: dict[str, Any]) -> dict[str, Any]:
+    isolated = given.get("netnsMode") != "shared"
+    return told(pod_network.judge(pod_network.of_plain(given), given["expect_nics"], isolated))
+
+
+@KINDS.add("ufm-secret", "keys")
+def ufm_secret(given: dict[str, Any]) -> dict[str, Any]:
+    found = ufm.judge(given["keys"])
+    return {
+        "ok": found.is_ok,
+        "missing": list(found.missing),
+        "unknown": list(found.unknown),
+        "tls_verified": found.tls_verified,
     }
 
 

@@ -14,9 +14,10 @@ from .. import json_text
 from ..finding import ERROR
 from ..kube import objects
 from ..kube.documents import Document
+from ..spiderpool.names import NETWORKS
 from .devices import SPIDERPOOL_PREFIX
 from .model import Context, Path, Verdict, failed, skipped, unknown
-from .networks import NETWORKS, Attachment, resources_of
+from .networks import Attachment, resources_of
 from .pod import Pod
 from .registry import pod_rule, rule
 

@@ -14,10 +14,11 @@ from ..kube.claims import Claim, Request
 from ..kube.documents import Document
 from ..kube.pod_templates import Container
 from ..oke import claim_views
+from ..spiderpool.names import RESOURCE_PREFIX
 from .model import Context, Path
 
 DRANET = "dra.net"
-SPIDERPOOL_PREFIX = "spidernet.io/"
+SPIDERPOOL_PREFIX = RESOURCE_PREFIX + "/"
 GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "aliyun.com/gpu", "alibabacloud.com/ppu")
 
 CHILD, DEVICE, MOVED = "child", "device", "moved"

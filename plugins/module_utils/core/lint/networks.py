@@ -14,7 +14,6 @@ from ..kube import objects
 from ..kube.documents import Document
 from .model import Context
 
-NETWORKS = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
 RESOURCE_NAME = "k8s.v1.cni.cncf.io/resourceName"
 

@@ -19,17 +19,17 @@ from ..kube import objects, quantity, selectors
 from ..kube.documents import Document
 from ..kube.pod_templates import Container, PodTemplate
 from ..oke.shapes import Shape, lookup
+from ..spiderpool.names import INJECT, NETWORKS
 from . import devices as taken, environment as environments, networks
 from .devices import CHILD, DRANET, SPIDERPOOL_PREFIX, ClaimUse, Device, is_gpu, is_rdma
 from .environment import Setting, Source
 from .model import ACK, OKE, SPIDERPOOL, Context, Path
-from .networks import DEFAULT_NETWORK, NETWORKS, Attachment
+from .networks import DEFAULT_NETWORK, Attachment
 
 LINGJUN = "alibabacloud.com/lingjun-worker"
 LINGJUN_TAINT = {"key": "node-role.alibabacloud.com/lingjun", "effect": "NoSchedule"}
 ACK_RESOURCE = "rdma/hca"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-INJECT = ("cni.spidernet.io/rdma-resource-inject", "cni.spidernet.io/network-resource-inject")
 
 
 @dataclass(frozen=True, eq=False)
