@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from . import cluster_cli, dcb, faults, lab, plan, qemu, rdma_image
+from . import cluster_cli, containerfile, dcb, faults, lab, plan, qemu, rdma_image
 from .errors import LabError
 from .image import Cache
 from .progress import Progress
@@ -125,6 +125,11 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         choices=tuple(rdma_image.build_tool.MACHINES),
         help="default: all of them",
+    )
+    built.add_argument(
+        "--containerfile",
+        choices=tuple(rdma_image.build_tool.MACHINES),
+        help="build the Containerfile with Buildah too, and compare",
     )
     commands.add_parser("down", parents=[named], help="end every process of a lab")
     cycle = commands.add_parser(
@@ -261,6 +266,8 @@ def run(options: argparse.Namespace) -> int:
             cache, options.output, tuple(options.architecture or rdma_image.build_tool.MACHINES)
         ):
             print(line)
+        if options.containerfile:
+            print(containerfile.compare(cache, options.containerfile))
         return 0
     if options.command == "selftest":
         from .selftest import run_selftest

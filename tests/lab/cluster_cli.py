@@ -62,6 +62,9 @@ def add_parser(commands, named: argparse.ArgumentParser, started: argparse.Argum
         parents=[named],
         help="give the virtual nodes the in-cluster image with the code as it is now",
     )
+    below.add_parser(
+        "agent", parents=[named], help="check the node agent on node1: what it tells, what it cannot change"
+    )
     for program in ("kubectl", "helm"):
         tool = below.add_parser(program, parents=[named], help=f"{program} for the cluster")
         tool.add_argument("words", nargs=argparse.REMAINDER, metavar="ARGUMENT")
@@ -94,6 +97,10 @@ def run(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:
         print(f"DRANET {cluster.install_dranet(*options.values)} installed in kube-system")
     elif options.action == "image":
         print(cluster.load_image(lab.Lab(options.name, cache, progress)))
+    elif options.action == "agent":
+        from . import agent_test
+
+        print(agent_test.run(cluster, lab.Lab(options.name, cache, progress)))
     elif options.action == "fault":
         _fault(cluster, options)
     else:

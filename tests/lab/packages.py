@@ -32,6 +32,7 @@ TOOLS = {
     "bc": "bc",
     "strip": "binutils",
     "dpkg-deb": "dpkg",
+    "buildah": "buildah",
 }
 """Programs that the lab calls, with the Debian package of each."""
 RUN_TOOLS = ("qemu-system-x86_64", "qemu-img", "ssh", "ssh-keygen")
