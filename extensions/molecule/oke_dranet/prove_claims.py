@@ -545,7 +545,7 @@ def killed(driver: Driver, expected: dict[str, Any]) -> None:
             driver.apply(
                 claim(name, f"rdma{rail}", {"profile": "oke-rdma"}, READY_CLASS), pod(name, "node1", name)
             )
-        driver.on("node1", "pkill -9 -f 'python3 -m rdma_k8s_provider'")
+        driver.on("node1", f"kill -9 {pid_of(driver, 'node1', before)}")
         until("another process of the provider", lambda: restarts(driver, "node1") > restarts_of(before))
         for rail in range(4):
             driver.wait_told(f"during{rail}", expected["without_ipvlan"].format(nic=f"rdma{rail}"))
@@ -591,7 +591,7 @@ def children(driver: Driver, expected: dict[str, Any]) -> None:
                 answers[node][f"rdma{rail}"] = answer
             print(f"      {node} rdma0: {json.dumps(answers[node]['rdma0'])}")
             until(f"run-{node} runs", lambda node=node: phase(driver, f"run-{node}") == "Running")
-            pids[node] = pid_of(driver, node, f"run-{node}")
+            pids[node] = pid_of(driver, node, driver.cluster.object("pod", f"run-{node}"))
     if len(pids) < len(driver.nodes):
         return
 
@@ -637,15 +637,15 @@ def phase(driver: Driver, name: str) -> str:
     return driver.cluster.object("pod", name)["status"]["phase"]
 
 
-def pid_of(driver: Driver, node: str, name: str) -> int:
+def pid_of(driver: Driver, node: str, found: dict[str, Any]) -> int:
     """The first process of a pod's container, as its node counts."""
-    status = driver.cluster.object("pod", name)["status"]["containerStatuses"][0]
-    container = status["containerID"].removeprefix("containerd://")
+    name = found["metadata"]["name"]
+    container = found["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
     listed = driver.on(node, f"{kubenode.MOUNT}/bin/ctr --namespace k8s.io tasks ls")
-    found = re.search(rf"^{container}\s+([0-9]+)", listed, re.M)
-    if not found:
+    match = re.search(rf"^{container}\s+([0-9]+)", listed, re.M)
+    if not match:
         raise judge_faults.DriverError(f"{node}: no process of {name} in {listed}")
-    return int(found[1])
+    return int(match[1])
 
 
 def pod_troubles(
