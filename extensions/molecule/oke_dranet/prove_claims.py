@@ -310,6 +310,12 @@ class Driver(prove_faults.Driver):
         )  # fmt: skip
         return next((entry for entry in pods["items"] if "deletionTimestamp" not in entry["metadata"]), {})
 
+    def answers(self, node: str) -> bool:
+        """Whether the provider's pod on a node runs and answers."""
+        status = self.provider_pod(node).get("status", {})
+        state = (status.get("containerStatuses") or [{}])[0].get("state", {})
+        return "running" in state and self.ask(node, "/health")[0] == 200
+
     def replace_provider(self, *nodes: str, answers: bool = True) -> None:
         """Delete the provider's pods of nodes and wait for new ones, which answer or at least have run."""
         before = {node: self.provider_pod(node)["metadata"] for node in nodes}
@@ -320,10 +326,7 @@ class Driver(prove_faults.Driver):
             found = self.provider_pod(node)
             if not found or found["metadata"]["uid"] == before[node]["uid"]:
                 return False
-            state = (found["status"].get("containerStatuses") or [{}])[0]
-            if not answers:
-                return state.get("restartCount", 0) > 0
-            return "running" in state.get("state", {}) and self.ask(node, "/health")[0] == 200
+            return self.answers(node) if answers else restarts_of(found) > 0
 
         for node in nodes:
             until(f"{node}: a new pod of the provider", lambda node=node: done(node))
@@ -363,7 +366,9 @@ class Driver(prove_faults.Driver):
 def bring_up(driver: Driver, expected: dict[str, Any]) -> None:
     """What the role left: pods, devices, their attributes."""
     with driver.case("clean bring-up", "both pods on each node, 4 NICs each, all ready") as troubles:
+        driver.clean()
         for node in driver.nodes:
+            until(f"{node}: the provider runs", lambda node=node: driver.answers(node))
             driver.wait_ready(node, {f"rdma{rail}": True for rail in range(4)})
             for device in driver.devices(node).values():
                 for name, value in expected["attributes"].items():
