@@ -135,5 +135,5 @@ def _closed(pod: Mapping[str, Any]) -> bool:
     for container in (pod.get("status") or {}).get("containerStatuses") or ():
         for mount in container.get("volumeMounts") or ():
             if mount.get("mountPath") == HOST_ROOT:
-                return mount.get("recursiveReadOnly") == "Enabled"
+                return bool(mount.get("recursiveReadOnly") == "Enabled")
     return False
