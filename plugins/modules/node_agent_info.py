@@ -146,7 +146,8 @@ def main() -> None:
         "waited": round(waited, 1),
     }
     if not found.done:
-        module.fail_json(msg=found.sentence(waited), code="node_agent_not_ready", **result)
+        error = RdmaError("node_agent_not_ready", found.sentence(waited))
+        module.fail_json(msg=str(error), code=error.code, **result)
     if found.open_mounts:
         module.warn(
             "What is mounted below the root of the host can be written by the node agent in mode read on %s: kernel "
