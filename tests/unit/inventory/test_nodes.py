@@ -217,7 +217,10 @@ def test_a_server_without_slices(run: InventoryRun, lists: Lists) -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"kubeconfig": "missing"}, "The configuration for Kubernetes from"),
     ({"context": "nowhere"}, "The configuration for Kubernetes from"),
-    ({"connection": "agent", "agent_namespace": ""}, "connection is agent, so the option agent_namespace must not be"),
+    (
+        {"connection": "agent", "agent_namespace": ""},
+        "connection is agent, so the option agent_namespace must not be",
+    ),
     ({"connection": "agent", "agent_selector": ""}, "the option agent_selector must not be empty"),
     ({"primary_subnets": ["10.0.0.0"]}, "'10.0.0.0' is not a prefix of the form"),
     ({"targets": ["gke"]}, "gke"),
