@@ -215,7 +215,9 @@ def judge(trial: Trial, seen: Seen, child_range: Optional[Prefix]) -> list[RdmaE
     parent = seen.parent
     if parent is None:
         problems.append(
-            _wrong("canary_no_witness", "Nothing tells whether %s is still on its host." % where, target)
+            _canary_error(
+                "canary_no_witness", "Nothing tells whether %s is still on its host." % where, target
+            )
         )
     elif not parent or (target.mac and parent.get("mac") != target.mac):
         problems.append(
@@ -232,7 +234,7 @@ def judge(trial: Trial, seen: Seen, child_range: Optional[Prefix]) -> list[RdmaE
     if trial.expect == REFUSED:
         if seen.running:
             problems.append(
-                _wrong(
+                _canary_error(
                     "canary_not_refused",
                     "A claim for a child of %s was served by a DRANET that is said to have none." % where,
                     target,
@@ -240,7 +242,7 @@ def judge(trial: Trial, seen: Seen, child_range: Optional[Prefix]) -> list[RdmaE
             )
         elif not seen.refusal:
             problems.append(
-                _wrong(
+                _canary_error(
                     "canary_silent",
                     "The claim for %s was neither served nor refused in time." % where,
                     target,
@@ -279,7 +281,7 @@ def judge(trial: Trial, seen: Seen, child_range: Optional[Prefix]) -> list[RdmaE
     return problems
 
 
-def _wrong(code: str, message: str, target: Target) -> RdmaError:
+def _canary_error(code: str, message: str, target: Target) -> RdmaError:
     hint = "Look at the events of the pods %s and %s." % (NAME, WITNESS)
     return RdmaError(code, message, hint=hint, node=target.node, nic=target.nic)
 

@@ -260,13 +260,17 @@ def selects_node(policy: Mapping[str, Any], node: Node) -> bool:
 
 
 def selects_nic(
-    policy: Mapping[str, Any], nic: Nic, supported: Mapping[str, Sequence[str]] = SUPPORTED
+    policy: Mapping[str, Any], nic: Nic, supported: Optional[Mapping[str, Sequence[str]]] = None
 ) -> bool:
-    """Whether the selector of a policy takes a NIC; one that is not supported it never takes (S104, S108)."""
+    """Whether the selector of a policy takes a NIC; one that is not supported it never takes (S104, S108).
+
+    :param supported: devices by vendor; ``None``: those of the operator's own list.
+    """
+    listed = SUPPORTED if supported is None else supported
     selector = mapping(policy, "spec", "nicSelector")
     devices, pfs = selector.get("rootDevices"), [entry.pf for _at, entry in _ranges(policy)]
     return (
-        nic.device in supported.get(nic.vendor, ())
+        nic.device in listed.get(nic.vendor, ())
         and selector.get("vendor") in (None, "", nic.vendor)
         and selector.get("deviceID") in (None, "", nic.device)
         and (not devices or (isinstance(devices, list) and nic.pci in devices))

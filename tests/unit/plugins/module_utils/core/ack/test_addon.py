@@ -114,7 +114,8 @@ def test_when_the_catalogue_decides(state: Optional[str], wish: Wish, needed: bo
 )
 def test_values_that_mean_the_same(left: Any, right: Any, equal: bool) -> None:
     """A32."""
-    assert (addon.same(left, right), addon.same(right, left)) == (equal, equal)
+    pairs = [(left, right), (right, left)]
+    assert [addon.same(*pair) for pair in pairs] == [equal, equal]
 
 
 def test_only_wished_keys_count() -> None:
