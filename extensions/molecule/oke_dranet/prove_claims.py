@@ -32,11 +32,10 @@ sys.path[:0] = [str(HERE.parent / "preflight"), str(HERE.parent / "fabric"), str
 
 import judge_faults  # noqa: E402 (its directory is no package)
 import prove_faults  # noqa: E402
-from lab import kubenode  # noqa: E402
+from lab import kubenode, lab  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 from lab.errors import LabError  # noqa: E402
 from lab.image import Cache  # noqa: E402
-from lab.lab import default_cache  # noqa: E402
 from lab.progress import Progress  # noqa: E402
 
 from rdma_k8s.core.net import parse_address, parse_prefix  # noqa: E402
@@ -53,18 +52,19 @@ READY_CLASS, ANY_CLASS = "rdma-nic", "any-rdma-nic"
 """The class of the role, which takes only NICs that can be served, and one that takes every RDMA NIC."""
 ASK = """
 import http.client, json, socket, sys
-call = http.client.HTTPConnection("localhost", timeout=30)
-call.sock = socket.socket(socket.AF_UNIX)
-call.sock.settimeout(30)
-try:
-    call.sock.connect(sys.argv[1])
-    call.request("POST" if sys.argv[3] else "GET", sys.argv[2], sys.argv[3] or None)
-    answer = call.getresponse()
-    print(json.dumps([answer.status, answer.read().decode()]))
-except OSError as error:
-    print(json.dumps([0, str(error)]))
+for path, body in json.loads(sys.argv[2]):
+    call = http.client.HTTPConnection("localhost", timeout=30)
+    call.sock = socket.socket(socket.AF_UNIX)
+    call.sock.settimeout(30)
+    try:
+        call.sock.connect(sys.argv[1])
+        call.request("POST" if body else "GET", path, body or None)
+        answer = call.getresponse()
+        print(json.dumps([answer.status, answer.read().decode()]))
+    except OSError as error:
+        print(json.dumps([0, str(error)]))
 """
-"""Asks a webhook on a unix socket: socket, path and body. Status 0: nobody answers."""
+"""Asks a webhook on a unix socket: socket, and a list of paths and bodies. Status 0: nobody answers."""
 SCAN = "ip link add lab-scan type veth peer name lab-scan2 && ip link del lab-scan"
 """An interface comes and goes, so DRANET looks at the devices now and not within a minute."""
 RENAME = """
@@ -177,12 +177,17 @@ def with_child(config: dict[str, Any]) -> dict[str, Any]:
 class Driver(prove_faults.Driver):
     """Talks to the cluster, to its nodes and to the providers on them."""
 
-    def __init__(self, lab: str, inventory: pathlib.Path, work: pathlib.Path):
-        super().__init__(lab, inventory, work)
+    def __init__(self, lab_name: str, inventory: pathlib.Path, work: pathlib.Path):
+        super().__init__(lab_name, inventory, work)
         progress = Progress()
-        self.cluster = Cluster(lab, Cache(default_cache(), progress), progress)
+        self.cluster = Cluster(lab_name, Cache(lab.default_cache(), progress), progress)
+        self.machines = lab.Lab(lab_name, self.cluster.cache, progress)
         self.nodes = sorted(entry["metadata"]["name"] for entry in self.cluster.object("nodes")["items"])
         self.at_home = self.addresses()
+
+    def on(self, node: str, script: str) -> str:
+        """The output of a shell script on a node, over one connection: a new one takes an emulated node seconds."""
+        return self.machines.node_run(self.machines.check_node(node), script, PATIENCE)
 
     def show(self, *words: str) -> None:
         """Print what ``kubectl`` says."""
@@ -261,26 +266,37 @@ class Driver(prove_faults.Driver):
         except judge_faults.DriverError as error:
             raise judge_faults.DriverError(f"{error}; it is {self.ready(node)}") from error
 
-    def ask(self, node: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
-        """Status and answer of the provider on a node; a refusal is its text."""
-        document = json.dumps(body) if body is not None else ""
-        words = ["python3", "-c", ASK, SOCKET, path, document]
-        status, text = json.loads(self.on(node, shlex.join(words)))
-        return status, json.loads(text) if status == 200 else text
+    def ask(self, node: str, *calls: tuple[str, dict[str, Any] | None]) -> list[tuple[int, Any]]:
+        """Status and answer of the provider on a node to each path and body; a refusal is its text."""
+        documents = [(path, json.dumps(body) if body is not None else "") for path, body in calls]
+        words = ["python3", "-c", ASK, SOCKET, json.dumps(documents)]
+        said = [json.loads(line) for line in self.on(node, shlex.join(words)).splitlines()]
+        return [(status, json.loads(text) if status == 200 else text) for status, text in said]
 
-    def resolve(
-        self, node: str, nic: str, uid: str, config: dict[str, Any], by: str = "ifName"
-    ) -> tuple[int, Any]:
-        """What the provider answers to a DRANET with children for a NIC."""
-        device = next(values for values in self.devices(node).values() if values[by] == nic)
-        identity = {"name": device["name"], "pci_address": device["pciAddress"], "mac_address": device["mac"]}
-        body = {"device": identity, "claim_uid": uid, "config": with_child(config)}
-        return self.ask(node, "/GetProfileConfig", body)
+    def resolve(self, node: str, *wanted: tuple[str, str, dict[str, Any]]) -> list[tuple[int, Any]]:
+        """What the provider answers to a DRANET with children: for each NIC, UID and configuration of a claim."""
+        devices = {values["ifName"]: values for values in self.devices(node).values()}
+        calls = []
+        for nic, uid, config in wanted:
+            device = devices[nic]
+            identity = {
+                "name": device["name"],
+                "pci_address": device["pciAddress"],
+                "mac_address": device["mac"],
+            }
+            body = {"device": identity, "claim_uid": uid, "config": with_child(config)}
+            calls.append(("/GetProfileConfig", body))
+        return self.ask(node, *calls)
 
     def events(self, name: str) -> list[str]:
-        """Reason and message of the events of a pod."""
-        events = self.cluster.object("events", "--field-selector", f"involvedObject.name={name}")["items"]
-        return [" ".join(f"{event['reason']}: {event['message']}".split()) for event in events]
+        """Reason and message of the events of the pod and the claim that have this name now."""
+        held = self.cluster.object(f"pod/{name}", f"resourceclaim/{name}", "--ignore-not-found")["items"]
+        uids = [entry["metadata"]["uid"] for entry in held]
+        return [
+            " ".join(f"{event['reason']}: {event['message']}".split())
+            for event in self.cluster.object("events")["items"]
+            if event["involvedObject"]["uid"] in uids
+        ]
 
     def wait_told(self, name: str, words: str) -> str:
         """Wait until an event of a pod has these words; what it says."""
@@ -314,7 +330,7 @@ class Driver(prove_faults.Driver):
         """Whether the provider's pod on a node runs and answers."""
         status = self.provider_pod(node).get("status", {})
         state = (status.get("containerStatuses") or [{}])[0].get("state", {})
-        return "running" in state and self.ask(node, "/health")[0] == 200
+        return "running" in state and self.ask(node, ("/health", None))[0][0] == 200
 
     def replace_provider(self, *nodes: str, answers: bool = True) -> None:
         """Delete the provider's pods of nodes and wait for new ones, which answer or at least have run."""
@@ -396,11 +412,16 @@ def refusals(driver: Driver, expected: dict[str, Any]) -> None:
         for entry in entries:
             said = driver.wait_told(entry["name"], entry["event"])
             driver.line(f"  {entry['name']}", f"{entry['node']} {entry['nic']}: {said[:300]}", [])
-            if "answer" in entry:
-                config = entry.get("config") or {"profile": "oke-rdma"}
-                status, text = driver.resolve(entry["node"], entry["nic"], driver.uid(entry["name"]), config)
+        for node in driver.nodes:
+            asked = [entry for entry in entries if entry["node"] == node and "answer" in entry]
+            wanted = [
+                (entry["nic"], driver.uid(entry["name"]), entry.get("config") or {"profile": "oke-rdma"})
+                for entry in asked
+            ]
+            for entry, (status, text) in zip(asked, driver.resolve(node, *wanted), strict=True):
                 wrong = [] if entry["answer"] in str(text) else [f"it answers {text}"]
-                driver.line("    the provider, asked by itself", f"HTTP {status}: {str(text)[:300]}", wrong)
+                told = f"{entry['name']}, asked by itself: HTTP {status}: {str(text)[:300]}"
+                driver.line(f"    the provider of {node}", told, wrong)
         troubles.extend(driver.moved())
     driver.show("get", "pods", "-o", "wide")
     driver.show("get", "resourceclaims")
@@ -439,7 +460,7 @@ def exclusive_and_no_address(driver: Driver, expected: dict[str, Any]) -> None:
         driver.cluster.kubectl("delete", "pod", "waits")
         driver.change(faults, [])
         driver.wait_ready("node2", all_of)
-        status, answer = driver.resolve("node2", "rdma2", driver.uid("early"), {"profile": "oke-rdma"})
+        ((status, answer),) = driver.resolve("node2", ("rdma2", driver.uid("early"), {"profile": "oke-rdma"}))
         if status != 200 or answer["interface"]["addresses"] != [expected["no_address"]["child"]]:
             troubles.append(f"after the address is there the provider answers {status}: {answer}")
         said = driver.wait_told("early", expected["without_ipvlan"].format(nic="rdma2"))
@@ -581,20 +602,22 @@ def children(driver: Driver, expected: dict[str, Any]) -> None:
     with driver.case("what the provider has for the NICs", "4 answers on each node, for allocated claims"):
         for node in driver.nodes:
             driver.apply(
+                pod(f"run-{node}", node),
                 claim(f"all-{node}", "", {"profile": "oke-rdma"}, READY_CLASS),
                 pod(f"all-{node}", node, f"all-{node}"),
-                pod(f"run-{node}", node),
             )
         for node in driver.nodes:
             driver.wait_told(f"all-{node}", expected["without_ipvlan"].format(nic="rdma0"))
             uid = driver.uid(f"all-{node}")
-            answers[node] = {}
-            for rail in range(4):
-                status, answer = driver.resolve(node, f"rdma{rail}", uid, {"profile": "oke-rdma"})
+            nics = [f"rdma{rail}" for rail in range(4)]
+            said = driver.resolve(node, *((nic, uid, {"profile": "oke-rdma"}) for nic in nics))
+            for nic, (status, answer) in zip(nics, said, strict=True):
                 if status != 200:
-                    raise judge_faults.DriverError(f"{node} rdma{rail}: HTTP {status}: {answer}")
-                answers[node][f"rdma{rail}"] = answer
+                    raise judge_faults.DriverError(f"{node} {nic}: HTTP {status}: {answer}")
+            answers[node] = {nic: answer for nic, (_, answer) in zip(nics, said, strict=True)}
             print(f"      {node} rdma0: {json.dumps(answers[node]['rdma0'])}")
+        driver.cluster.kubectl("delete", "pod", *(f"all-{node}" for node in driver.nodes), timeout=PATIENCE)
+        for node in driver.nodes:
             until(f"run-{node} runs", lambda node=node: phase(driver, f"run-{node}") == "Running")
             pids[node] = pid_of(driver, node, driver.cluster.object("pod", f"run-{node}"))
     if len(pids) < len(driver.nodes):
@@ -744,6 +767,7 @@ def main() -> int:
         for name, case in CASES.items():
             if not options.only or name in options.only:
                 case(driver, expected)
+        driver.cluster.kubectl("delete", "deviceclass", ANY_CLASS)
     except (judge_faults.DriverError, LabError) as error:
         print(f"WRONG {error}", flush=True)
         return 1
