@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Optional
 
 from ..core.errors import RdmaError
+from ..core.kube.objects import mapping, text
 from ..core.oke import canary
 from ..core.oke.canary import Seen, Trial
 from . import objects
@@ -47,9 +48,13 @@ def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Opti
         seen["child"] = canary.told(pod, init=True)
         if seen["child"] is not None:
             return True
+        uid = text(mapping(pod, "metadata").get("uid"))
+        if not uid:
+            return None
         events = cluster.items(
             "/api/v1/namespaces/%s/events" % trial.namespace,
-            fieldSelector="involvedObject.name=%s" % canary.NAME,
+            # By its UID: the refusal of an earlier canary of this name says nothing about this one.
+            fieldSelector="involvedObject.uid=%s" % uid,
         )
         seen["refusal"] = canary.refusal(list(events)) or seen["refusal"]
         # A refusal may heal (F37): only who expects one takes the first for the last word.
