@@ -67,6 +67,8 @@ for path, body in json.loads(sys.argv[2]):
 """Asks a webhook on a unix socket: socket, and a list of paths and bodies. Status 0: nobody answers."""
 SCAN = "ip link add lab-scan type veth peer name lab-scan2 && ip link del lab-scan"
 """An interface comes and goes, so DRANET looks at the devices now and not within a minute."""
+SCAN_SECONDS = 30.0
+"""For so long DRANET may be busy with one scan, which takes a large part of an emulated node."""
 RENAME = """
 set -e
 for rail in 0 1 2 3; do ip link set rdma$rail down; ip link set rdma$rail name ens2${rail}f0np0; done
@@ -249,7 +251,7 @@ class Driver(prove_faults.Driver):
         return {values["ifName"]: values.get("rdma.k8s/ready") for values in self.devices(node).values()}
 
     def wait_ready(self, node: str, wanted: dict[str, Any]) -> None:
-        """Wait until the slice of a node says so; DRANET is asked to look again meanwhile."""
+        """Wait until the slice of a node says so; DRANET is asked to look again, but not while it does."""
         next_scan = 0.0
 
         def done() -> bool:
@@ -258,7 +260,7 @@ class Driver(prove_faults.Driver):
                 return True
             if time.monotonic() > next_scan:
                 self.scan(node)
-                next_scan = time.monotonic() + 10
+                next_scan = time.monotonic() + SCAN_SECONDS
             return False
 
         try:
@@ -329,8 +331,8 @@ class Driver(prove_faults.Driver):
     def answers(self, node: str) -> bool:
         """Whether the provider's pod on a node runs and answers."""
         status = self.provider_pod(node).get("status", {})
-        state = (status.get("containerStatuses") or [{}])[0].get("state", {})
-        return "running" in state and self.ask(node, ("/health", None))[0][0] == 200
+        started = (status.get("containerStatuses") or [{}])[0].get("started")
+        return bool(started) and self.ask(node, ("/health", None))[0][0] == 200
 
     def replace_provider(self, *nodes: str, answers: bool = True) -> None:
         """Delete the provider's pods of nodes and wait for new ones, which answer or at least have run."""
