@@ -297,7 +297,7 @@ class Driver(prove_faults.Driver):
         return [
             " ".join(f"{event['reason']}: {event['message']}".split())
             for event in self.cluster.object("events")["items"]
-            if event["involvedObject"]["uid"] in uids
+            if event["involvedObject"].get("uid") in uids
         ]
 
     def wait_told(self, name: str, words: str) -> str:
