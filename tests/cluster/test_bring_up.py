@@ -52,9 +52,9 @@ def bring_up(controller: Controller, control_plane: ControlPlane, tmp_path: Path
         control_plane.kubectl("label", "node", name, "rdma.k8s/verdict-", "rdma.k8s/judged-")
         if TAINT in taints(control_plane, name):
             control_plane.kubectl("taint", "nodes", name, TAINT + "-")
-    for kind in ("daemonset", "serviceaccount"):
-        words = ("-n", "kube-system", "-l", "app.kubernetes.io/managed-by=rdma.k8s", "--ignore-not-found")
-        control_plane.kubectl("delete", kind, *words)
+    kinds = "daemonset,serviceaccount,configmap,clusterrole,clusterrolebinding,deviceclass"
+    words = ("-n", "kube-system", "-l", "app.kubernetes.io/managed-by=rdma.k8s", "--ignore-not-found")
+    control_plane.kubectl("delete", kinds, *words)
 
 
 def node(control_plane: ControlPlane, name: str) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def test_readiness(run: InventoryRun, control_plane: ControlPlane) -> None:
         return control_plane.kubectl("get", "node", away, "-o", "jsonpath=" + path)
 
     control_plane.kubectl("cordon", cordoned)
-    control_plane.kubectl("annotate", "node", away, "rdma-lab/faults=not-ready")
+    control_plane.kubectl("annotate", "node", away, "rdma-lab/faults=not-ready", "--overwrite")
     try:
         wait_until(lambda: state() == "False", f"{away} is not ready")
         run.source()

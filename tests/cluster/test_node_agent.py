@@ -111,7 +111,7 @@ def test_the_life_of_the_agent(role: Role) -> None:
 
 def test_a_node_without_the_agent_is_named(role: Role, control_plane: ControlPlane) -> None:
     """The role fails with the node on which no pod starts, and why; the others do not hide it."""
-    control_plane.kubectl("annotate", "node", "sim-0002", "rdma-lab/faults=heartbeat")
+    control_plane.kubectl("annotate", "node", "sim-0002", "rdma-lab/faults=heartbeat", "--overwrite")
     try:
         sentence = role(timeout=15).failed()
         assert "sim-0002 (no pod)" in sentence or "sim-0002 (the pod rdma-k8s-agent-" in sentence

@@ -54,7 +54,10 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...
 )
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "50Mi"}}  # F115
 _PROVIDER_RESOURCES = {
-    "requests": {"cpu": "20m", "memory": "64Mi"},
+    "requests": {
+        "cpu": "100m",
+        "memory": "64Mi",
+    },  # no less than the driver, or its scans starve the provider
     "limits": {"memory": "256Mi"},
 }
 
