@@ -616,7 +616,7 @@ def children(driver: Driver, expected: dict[str, Any]) -> None:
             for nic, (status, answer) in zip(nics, said, strict=True):
                 if status != 200:
                     raise judge_faults.DriverError(f"{node} {nic}: HTTP {status}: {answer}")
-            answers[node] = {nic: answer for nic, (_, answer) in zip(nics, said, strict=True)}
+            answers[node] = {nic: answer for nic, (_status, answer) in zip(nics, said, strict=True)}
             print(f"      {node} rdma0: {json.dumps(answers[node]['rdma0'])}")
         driver.cluster.kubectl("delete", "pod", *(f"all-{node}" for node in driver.nodes), timeout=PATIENCE)
         for node in driver.nodes:
