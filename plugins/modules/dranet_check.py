@@ -129,13 +129,12 @@ waited:
   sample: 12.5
 """
 
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
-from ansible_collections.rdma.k8s.plugins.module_utils.cluster import collect
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import collect, waiting
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sources import LiveSource
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -154,15 +153,17 @@ def _judge(params: dict[str, Any], cluster: Any) -> tuple[dranet_state.Judgement
         provider=params["provider"],
         nri=params["nri_enabled"],
     )
-    start = time.monotonic()
-    while True:
+
+    def look() -> dranet_state.Judgement:
         snapshot = collect.collect(LiveSource(cluster), cluster.server, dranet_state.SUBSETS)
-        found = dranet_state.judge(snapshot, params["stage"], expected)
-        waited = time.monotonic() - start
-        lasting = [problem for problem in found.problems if not problem.retryable]
-        if not found.problems or lasting or waited + PAUSE > params["timeout"]:
-            return found, waited
-        time.sleep(PAUSE)
+        return dranet_state.judge(snapshot, params["stage"], expected)
+
+    return waiting.look_until(_is_final, look, params["timeout"], PAUSE)
+
+
+def _is_final(found: dranet_state.Judgement) -> bool:
+    """Whether there is no problem, or one that waiting does not heal."""
+    return not found.problems or any(not problem.retryable for problem in found.problems)
 
 
 def main() -> None:

@@ -84,13 +84,13 @@ waited:
   sample: 12.4
 """
 
-import time
 from typing import Any
 from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import waiting
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds, node_agent
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 
@@ -111,16 +111,6 @@ def _look(params: dict[str, Any], cluster: Any) -> node_agent.State:
     return node_agent.state(params["mode"], daemonset, pods, cluster.items("/api/v1/nodes", **chosen))
 
 
-def _wait(params: dict[str, Any], cluster: Any) -> tuple[node_agent.State, float]:
-    start = time.monotonic()
-    while True:
-        found = _look(params, cluster)
-        waited = time.monotonic() - start
-        if found.done or waited + PAUSE > params["timeout"]:
-            return found, waited
-        time.sleep(PAUSE)
-
-
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -136,7 +126,10 @@ def main() -> None:
     try:
         _module.prepare(module, _kube.LIBRARIES)
         bounds.require_numbers(module.params, timeout=(0, 3600))
-        found, waited = _wait(module.params, _kube.connect(module))
+        params, cluster = module.params, _kube.connect(module)
+        found, waited = waiting.look_until(
+            lambda state: state.done, lambda: _look(params, cluster), params["timeout"], PAUSE
+        )
     except RdmaError as error:
         _module.fail(module, error)
     result = {

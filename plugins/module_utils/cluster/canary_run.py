@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Callable, Optional
 
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping, text
 from ..core.oke import canary
 from ..core.oke.canary import Seen, Trial
-from . import objects
+from . import objects, waiting
 from .client import Cluster
 
 _PAUSE = 2.0
@@ -94,9 +93,4 @@ def _pod(cluster: Cluster, name: str, namespace: str) -> Optional[dict[str, Any]
 
 def _wait(timeout: float, look: Callable[[], Any]) -> Any:
     """What ``look`` gives at last; ``None`` when it gave nothing in time."""
-    end = time.monotonic() + timeout
-    while True:
-        found = look()
-        if found is not None or time.monotonic() + _PAUSE > end:
-            return found
-        time.sleep(_PAUSE)
+    return waiting.look_until(lambda found: found is not None, look, timeout, _PAUSE)[0]

@@ -444,6 +444,17 @@ def kubernetes(fleet: Fleet) -> Outcome:
     return _of_lingjun(judged, fleet, "API server and kubelets are new enough.", [server])
 
 
+def _each_in_cluster(judge: Callable[[Node, ClusterNode], Outcome], fleet: Fleet) -> dict[str, Outcome]:
+    """A judgement of each node beside what the API tells of it; unknown where it tells nothing."""
+    outcomes = {}
+    for node in fleet.nodes:
+        found = fleet.cluster_nodes[node.name]
+        outcomes[node.name] = (
+            unknown(fleet.why_no_cluster_node(node)) if found is None else judge(node, found)
+        )
+    return outcomes
+
+
 @fleet_check(
     "RDMA-ACK-016",
     "From Kubernetes 1.35 on Lingjun nodes use control groups v2",
@@ -454,13 +465,10 @@ def kubernetes(fleet: Fleet) -> Outcome:
 )
 def control_groups(fleet: Fleet) -> dict[str, Outcome]:
     """A11."""
-    return {node.name: _control_groups(node, fleet) for node in fleet.nodes}
+    return _each_in_cluster(_control_groups, fleet)
 
 
-def _control_groups(node: Node, fleet: Fleet) -> Outcome:
-    found = fleet.cluster_nodes[node.name]
-    if found is None:
-        return unknown(fleet.why_no_cluster_node(node))
+def _control_groups(node: Node, found: ClusterNode) -> Outcome:
     if not node_resource.is_lingjun(found.labels):
         return skipped(NOT_LINGJUN)
     version, told = _version(found.kubelet), node.snapshot.host.cgroup
@@ -715,14 +723,11 @@ def _umad(node: Node) -> Detail:
 )
 def own_amounts(fleet: Fleet) -> dict[str, Outcome]:
     """A55: as RDMA-ACK-002, where the verdict over each node stands."""
-    return {node.name: _own_amounts(node, fleet) for node in fleet.nodes}
+    return _each_in_cluster(_own_amounts, fleet)
 
 
-def _own_amounts(node: Node, fleet: Fleet) -> Outcome:
-    found = fleet.cluster_nodes[node.name]
-    if found is None:
-        return unknown(fleet.why_no_cluster_node(node))
-    held, resource = _amounts(found, fleet.policy), fleet.policy.resource_name
+def _own_amounts(node: Node, found: ClusterNode) -> Outcome:
+    held, resource = _amounts(found, node.policy), node.policy.resource_name
     if _is_another(held):
         return skipped(NOT_LINGJUN)
     if held.reasons:
