@@ -28,15 +28,9 @@ attributes:
     platforms: linux
 """
 
-    # The attributes of modules that change a node.
-    NODE_CHANGE = r"""
-options:
-  host_root:
-    description: Root of the file system of the node. V(/) on the node itself, the mount point of the host in a pod.
-    type: path
-    default: /
-notes:
-  - Each change leaves an undo record below C(/var/lib/rdma-k8s/undo) on the node.
+    # The attributes of modules that change something.
+    CHANGE = r"""
+options: {}
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the result that it would return without it.
@@ -52,6 +46,17 @@ attributes:
     description: Systems that this can run on.
     support: full
     platforms: linux
+"""
+
+    # For modules that change a node, beside CHANGE.
+    NODE_CHANGE = r"""
+options:
+  host_root:
+    description: Root of the file system of the node. V(/) on the node itself, the mount point of the host in a pod.
+    type: path
+    default: /
+notes:
+  - Each change leaves an undo record below C(/var/lib/rdma-k8s/undo) on the node.
 """
 
     # For a module with an action plugin that brings libraries along.

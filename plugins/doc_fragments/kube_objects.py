@@ -34,18 +34,6 @@ notes:
   - Objects are applied with the field manager C(rdma.k8s). An object is taken for one of this collection when that
     manager applied it.
 attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the result that it would return without it.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
-    support: full
-  idempotent:
-    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
-      nothing changed.
-    support: full
   platform:
-    description: Systems that this can run on.
-    support: full
     platforms: all
 """

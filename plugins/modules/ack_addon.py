@@ -19,6 +19,7 @@ description:
   - There is no way back to an older version, so a version that the catalogue does not list as an upgrade is refused.
   - An order whose answer is lost is not given again before it is clear that it did not arrive.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.alibaba
 options:
   name:
@@ -62,21 +63,6 @@ options:
     description: Seconds between two looks.
     type: float
     default: 5
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the result that it would return without it.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
-    support: full
-  idempotent:
-    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
-      nothing changed.
-    support: full
-  platform:
-    description: Systems that this can run on.
-    support: full
-    platforms: linux
 notes:
   - 'The RAM actions, on the cluster: C(cs:DescribeClusterDetail), C(cs:GetClusterAddonInstance), C(cs:DescribeAddon),
     C(cs:DescribeClusterTasks), C(cs:DescribeTaskInfo), and for changes C(cs:InstallClusterAddons),

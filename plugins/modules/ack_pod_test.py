@@ -25,6 +25,7 @@ description:
   - In check mode the API server checks Jobs and pods, admission included, and nothing is made.
   - The module does not fail when a pod lacks something; see RV(status).
 extends_documentation_fragment:
+  - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
 options:
   nodes:
@@ -78,20 +79,11 @@ options:
     default: 180
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return the result that it would return without it.
     support: partial
     details: Whether the API server takes the Jobs is checked. What the pods would see is not known.
   diff_mode:
-    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
-    support: none
     details: Nothing stays changed.
-  idempotent:
-    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
-      nothing changed.
-    support: full
   platform:
-    description: Systems that this can run on.
-    support: full
     platforms: all
 seealso:
   - module: rdma.k8s.ack_verify

@@ -19,6 +19,7 @@ description:
 extends_documentation_fragment:
   - rdma.k8s.kubernetes
   - rdma.k8s.kube_objects
+  - rdma.k8s.attributes.change
 options:
   documents:
     description:

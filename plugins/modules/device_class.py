@@ -17,6 +17,7 @@ description:
 extends_documentation_fragment:
   - rdma.k8s.kubernetes
   - rdma.k8s.kube_objects
+  - rdma.k8s.attributes.change
 options:
   name:
     description: Name of the DeviceClass.

@@ -16,6 +16,7 @@ description:
   - Fails when the NIC left its host, or when the outcome is not the one of O(expect).
   - Nothing is done in check mode.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
 options:
   namespace:
@@ -63,20 +64,11 @@ options:
     default: 120
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return the result that it would return without it.
     support: partial
     details: It chooses a NIC and ends.
   diff_mode:
-    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
-    support: none
     details: What it makes, it removes.
-  idempotent:
-    description: When run twice in a row outside of C(check_mode), with the same arguments, the second run says that
-      nothing changed.
-    support: full
   platform:
-    description: Systems that this can run on.
-    support: full
     platforms: all
 seealso:
   - module: rdma.k8s.dranet_check

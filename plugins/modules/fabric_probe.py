@@ -23,6 +23,7 @@ description:
   - A NIC that serves a pod is not used; a claim's NIC is known by its child in another namespace, or by O(claimed).
     Neither are the interfaces of a pod, without O(allow_foreign_namespace).
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 options:
   role:

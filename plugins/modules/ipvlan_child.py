@@ -24,6 +24,7 @@ description:
     allocated claim, is never touched; this is looked at again right before each NIC. Keep new pods with RDMA claims
     away from the node meanwhile, for example by a cordon.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
   - rdma.k8s.attributes.libraries
 options:

@@ -18,6 +18,7 @@ description:
     line of a modprobe file or of the kernel command line keeps out, is an error that names the kernel, or the line.
   - C(nvidia_peermem) and C(gdrdrv) can be loaded and do nothing. They are judged by their effect.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 attributes:
   async:

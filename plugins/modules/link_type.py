@@ -22,6 +22,7 @@ description:
   - All cards are asked before the first one is written. A card without the setting, whose type is fixed, is refused
     with the code V(link_type_not_configurable) unless it has the wished type.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 options:
   devices:

@@ -24,6 +24,7 @@ description:
     C(second_owner) before anything is changed.
   - It needs no library on the node.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 options:
   mode:

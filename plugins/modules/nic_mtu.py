@@ -22,6 +22,7 @@ description:
     carries the default route, all are.
   - The MTU must be one that the device takes, and a virtual function never gets more than its physical one has.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 attributes:
   async:

@@ -20,6 +20,7 @@ description:
   - At least one of the five settings is needed.
   - It needs no library on the node.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 options:
   nics:

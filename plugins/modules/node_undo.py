@@ -22,6 +22,7 @@ description:
   - Where a file for modprobe was restored, each initramfs that took it along is built anew, also one of a kernel that
     was installed since.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
   - rdma.k8s.attributes.libraries
 notes:

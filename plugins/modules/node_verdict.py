@@ -23,6 +23,7 @@ description:
   - Taints and labels of others are left alone. A node that has all that it should have is not written. Where nothing
     but the time is another one it is written, and the result is not RV(ignore:changed).
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.kubernetes
 options:
   state:
@@ -57,15 +58,8 @@ options:
     default: false
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return changed status prediction without modifying target.
-    support: full
     details: The API server checks each change without making it.
-  diff_mode:
-    description: Will return details on what has changed, or would change in C(check_mode), when in diff mode.
-    support: full
   platform:
-    description: Systems that this can run on.
-    support: full
     platforms: all
 seealso:
   - module: rdma.k8s.validate

@@ -20,6 +20,7 @@ description:
     the first change is in the undo record of the node.
   - Nothing is restarted. RV(restart_required) names what still works with the former files.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 attributes:
   async:

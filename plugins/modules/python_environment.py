@@ -20,6 +20,7 @@ description:
     never has half of one.
   - P(rdma.k8s.node_undo#module) removes it.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 options:
   wheelhouse:

@@ -23,6 +23,7 @@ description:
   - The settings are lost at a boot. With O(persist) a unit of systemd sets them again, once.
   - The switches are not looked at. They need the same priorities with PFC and ECN, or nothing here helps.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
   - rdma.k8s.attributes.libraries
 options:

@@ -19,6 +19,7 @@ description:
   - A node without a known runtime is left as it is.
   - It needs no library on the node, but systemd.
 extends_documentation_fragment:
+  - rdma.k8s.attributes.change
   - rdma.k8s.attributes.node_change
 options:
   units:
