@@ -17,7 +17,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import names
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import judge
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
-from ansible_collections.rdma.k8s.tests.support.lingjun_cluster import Lingjun, plugin
+from ansible_collections.rdma.k8s.tests.support.lingjun_cluster import Lingjun
 
 from .conftest import SIMULATED, ControlPlane
 
@@ -34,16 +34,8 @@ def cluster(control_plane: ControlPlane) -> Cluster:
 def lab(control_plane: ControlPlane, cluster: Cluster) -> Iterator[Lingjun]:
     """Two Lingjun nodes beside two others, with a plugin on all four."""
     nodes = sorted(node["metadata"]["name"] for node in cluster.items("/api/v1/nodes"))
-    found = Lingjun(cluster, nodes[:2], control_plane.cluster.directory)
-    try:
-        for node in found.nodes:
-            found.adopt(node)
-        control_plane.kubectl("apply", "-f", "-", stdin=json.dumps(plugin()))
-        found.wait_for_plugin(SIMULATED)
+    with Lingjun(cluster, nodes[:2], control_plane.cluster.directory).with_plugin(SIMULATED) as found:
         yield found
-    finally:
-        control_plane.kubectl("delete", "ds", names.DAEMONSET, "-n", names.NAMESPACE, "--ignore-not-found")
-        found.release()
 
 
 def judged(cluster: Cluster) -> dict[str, tuple[str, str]]:

@@ -51,16 +51,8 @@ def deployed(control_plane: ControlPlane, cluster: Cluster) -> Iterator[Lingjun]
     """Two Lingjun nodes beside two others, with a plugin on all four."""
     nodes = sorted(node["metadata"]["name"] for node in cluster.items("/api/v1/nodes"))
     assert len(nodes) == SIMULATED
-    found = Lingjun(cluster, nodes[:2], control_plane.cluster.directory)
-    try:
-        for node in found.nodes:
-            found.adopt(node)
-        control_plane.kubectl("apply", "-f", "-", stdin=json.dumps(plugin()))
-        found.wait_for_plugin(SIMULATED)
+    with Lingjun(cluster, nodes[:2], control_plane.cluster.directory).with_plugin(SIMULATED) as found:
         yield found
-    finally:
-        control_plane.kubectl("delete", "ds", names.DAEMONSET, "-n", names.NAMESPACE, "--ignore-not-found")
-        found.release()
 
 
 @pytest.fixture

@@ -11,43 +11,22 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Result, Run
+from ansible_collections.rdma.k8s.tests.support.role_run import RoleRun
 
 from .conftest import SIMULATED, ControlPlane
 
-PLAY = [
-    {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
-        "roles": ["rdma.k8s.node_agent"],
-    }
-]
 SELECTOR = "app.kubernetes.io/name=rdma-k8s-agent"
 
 
-class Role:
-    """The role, as a user runs it."""
+class Role(RoleRun):
+    """The role, and what it makes."""
 
-    def __init__(self, control_plane: ControlPlane, run: Run) -> None:
+    def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
         self.control_plane = control_plane
-        self.run = run
-        (run.folder / "play.yml").write_text(json.dumps(PLAY))
-
-    def __call__(self, *words: str, **variables: Any) -> Result:
-        chosen = {
-            "kubeconfig": str(self.control_plane.kubeconfig),
-            "image": "lab.test/rdma-k8s:1",
-            "timeout": 120,
-            **variables,
-        }
-        return self.run(*words, variables={"node_agent_" + key: value for key, value in chosen.items()})
-
-    def changed(self, *words: str, **variables: Any) -> int:
-        """How many tasks changed something."""
-        text = self(*words, **variables).good()
-        return int(text.rpartition("changed=")[2].split()[0])
+        kubeconfig = str(control_plane.kubeconfig)
+        super().__init__(
+            "node_agent", folder, kubeconfig=kubeconfig, image="lab.test/rdma-k8s:1", timeout=120
+        )
 
     def pod(self) -> dict[str, Any]:
         """What the DaemonSet makes."""
@@ -64,10 +43,7 @@ class Role:
 @pytest.fixture
 def role(control_plane: ControlPlane, tmp_path: Path) -> Role:
     """The role in a directory of its own."""
-    home, folder = tmp_path / "home", tmp_path / "run"
-    home.mkdir()
-    folder.mkdir()
-    return Role(control_plane, Run(Controller(home, tmp_path / "compiled"), folder, "play.yml"))
+    return Role(control_plane, tmp_path)
 
 
 def test_the_life_of_the_agent(role: Role) -> None:

@@ -21,19 +21,10 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Clu
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import canary, claims, dranet_objects
 from ansible_collections.rdma.k8s.plugins.modules import dranet_canary, dranet_check, dranet_plan_info
 from ansible_collections.rdma.k8s.tests.support import change_run
-from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Result, Run
+from ansible_collections.rdma.k8s.tests.support.role_run import RoleRun
 
 from .conftest import SIMULATED, ControlPlane
 
-PLAY = [
-    {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
-        "roles": ["rdma.k8s.oke_dranet"],
-    }
-]
 IMAGES = {"image": "lab.test/dranet:v1.4.0", "provider_image": "lab.test/rdma-k8s:1"}
 PLAIN = {"mode": "native", "oca_directory": "", "update_strategy": "RollingUpdate", "priority_class": ""}
 """What the chart of v1.4.0 can express."""
@@ -41,32 +32,21 @@ PLAIN = {"mode": "native", "oca_directory": "", "update_strategy": "RollingUpdat
 KINDS = "daemonsets,serviceaccounts,configmaps,clusterroles,clusterrolebindings,deviceclasses"
 
 
-class Role:
-    """The role, as a user runs it."""
+class Role(RoleRun):
+    """The role, and what it makes. Pods are not waited for unless it is asked for."""
 
-    def __init__(self, control_plane: ControlPlane, run: Run) -> None:
+    def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
         self.control_plane = control_plane
-        self.run = run
-        (run.folder / "play.yml").write_text(json.dumps(PLAY))
-
-    def __call__(self, *words: str, **variables: Any) -> Result:
-        """Run it; pods are not waited for unless it is asked for."""
-        programs = self.control_plane.cluster.programs
-        chosen = {
-            "kubeconfig": str(self.control_plane.kubeconfig),
+        programs = control_plane.cluster.programs
+        always = {
+            "kubeconfig": str(control_plane.kubeconfig),
             "helm": str(programs.path("helm")),
             "chart": str(programs.chart),
             "verify": False,
             "allow_without_ipvlan": True,
             **IMAGES,
-            **variables,
         }
-        return self.run(*words, variables={"oke_dranet_" + key: value for key, value in chosen.items()})
-
-    def changed(self, *words: str, **variables: Any) -> int:
-        """How many tasks changed something."""
-        text = self(*words, **variables).good()
-        return int(text.rpartition("changed=")[2].split()[0])
+        super().__init__("oke_dranet", folder, **always)
 
     def made(self) -> list[str]:
         """All objects with our label, and releases of Helm."""
@@ -80,11 +60,7 @@ class Role:
 @pytest.fixture
 def role(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Role]:
     """The role in a directory of its own; after the test the cluster has nothing of it."""
-    home = tmp_path / "home"
-    folder = tmp_path / "run"
-    home.mkdir()
-    folder.mkdir()
-    made = Role(control_plane, Run(Controller(home, tmp_path / "compiled"), folder, "play.yml"))
+    made = Role(control_plane, tmp_path)
     yield made
     if made.made():
         made(state="absent").good()
@@ -284,6 +260,10 @@ def test_a_canary_that_is_refused(control_plane: ControlPlane, cluster: Cluster)
         assert failed["code"] == "canary_no_witness"
         assert failed["details"]["refusal"]
         assert "neither served nor refused" not in failed["msg"]
+
+        control_plane.kubectl("annotate", "node", "sim-0003", "rdma-lab/faults=", "--overwrite")
+        later = change_run.failure(dranet_canary, **options)
+        assert not later["details"]["refusal"], "the event of the canary before was taken for its own"
     finally:
         control_plane.kubectl("annotate", "node", "sim-0003", "rdma-lab/faults-")
         control_plane.kubectl("delete", "deviceclass", "canary-nic")

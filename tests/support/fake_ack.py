@@ -15,12 +15,13 @@ import http.server
 import json
 import re
 import socket
-import sys
 import threading
 import time
 import urllib.parse
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Union
+
+from ansible_collections.rdma.k8s.tests.support.loopback_service import LoopbackService
 
 CLUSTER = "c0123456789abcdef0123456789abcdef"
 PLUGIN = "ack-rdma-device-plugin"
@@ -80,15 +81,7 @@ Fault = Union[Refuse, _Drop, bytes, Callable[[], None]]
 """An error, a lost answer, another body, or what happens before the right answer."""
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exc_info()[1], OSError):  # the client had enough
-            super().handle_error(request, client_address)
-
-
-class FakeAck:
+class FakeAck(LoopbackService):
     """The service. It runs in threads until :meth:`close`.
 
     :ivar faults: what to do instead of the right answer, by action, each once, in turn.
@@ -129,37 +122,7 @@ class FakeAck:
         self.keys = {KEY_ID: KEY_SECRET}
         self._work: dict[str, tuple[int, Callable[[], None], Callable[[], None]]] = {}
         self._lock = threading.RLock()
-        service = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                service._answer(self)
-
-            def do_POST(self) -> None:
-                service._answer(self)
-
-            def log_message(self, *_words: Any) -> None:
-                pass
-
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        self.endpoint = "127.0.0.1:%d" % self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop; the thread ends."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
-
-    def __enter__(self) -> FakeAck:
-        return self
-
-    def __exit__(self, *_error: Any) -> None:
-        self.close()
+        self.serve()
 
     # What tests ask
 
@@ -184,40 +147,43 @@ class FakeAck:
 
     # Answers
 
-    def _answer(self, handler: http.server.BaseHTTPRequestHandler) -> None:
-        parts = urllib.parse.urlsplit(handler.path)
-        content = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        headers = {name.lower(): value for name, value in handler.headers.items()}
+    def post(self, request: http.server.BaseHTTPRequestHandler) -> None:
+        self.get(request)
+
+    def get(self, request: http.server.BaseHTTPRequestHandler) -> None:
+        parts = urllib.parse.urlsplit(request.path)
+        content = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in request.headers.items()}
         text = content.decode()
         body = json.loads(text) if text and "json" in headers.get("content-type", "") else text
-        request = Request(
+        noted = Request(
             headers.get("x-acs-action", ""),
-            handler.command,
+            request.command,
             urllib.parse.unquote(parts.path),
             dict(urllib.parse.parse_qsl(parts.query)),
             body,
             headers,
         )
         with self._lock:
-            self.requests.append(request)
-            problem = self._problem(handler, parts, content, headers)
+            self.requests.append(noted)
+            problem = self._problem(request, parts, content, headers)
             if problem:
                 self.refused.append(problem)
-                _error(handler, Refuse(400, "SignatureDoesNotMatch", "Signed: %s" % headers))
+                _error(request, Refuse(400, "SignatureDoesNotMatch", "Signed: %s" % headers))
                 return
-            waiting = self.faults.get(request.action)
+            waiting = self.faults.get(noted.action)
             fault = waiting.pop(0) if waiting else None
         if callable(fault):
             fault()
         with self._lock:
             if isinstance(fault, Refuse) and not fault.after:
-                _error(handler, fault)
+                _error(request, fault)
             elif fault is DROPPED_BEFORE:
-                _hang_up(handler)
+                _hang_up(request)
             elif isinstance(fault, bytes):
-                _send(handler, 200, fault)
+                _send(request, 200, fault)
             else:
-                self._right(handler, request, fault)
+                self._right(request, noted, fault)
 
     def _right(self, handler: Any, request: Request, fault: Any) -> None:
         answer = getattr(self, "_" + re.sub("(?<!^)(?=[A-Z])", "_", request.action).lower(), None)

@@ -14,7 +14,6 @@ import datetime
 import http.server
 import json
 import re
-import sys
 import threading
 import time
 import urllib.parse
@@ -28,6 +27,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
+from ansible_collections.rdma.k8s.tests.support.loopback_service import LoopbackService
 from ansible_collections.rdma.k8s.tests.support.oci_samples import COMPARTMENT, resources
 
 TENANCY = "ocid1.tenancy.oc1..aaaatenancy"
@@ -134,15 +134,7 @@ def certificate(key: rsa.RSAPrivateKey) -> bytes:
     return made.public_bytes(serialization.Encoding.PEM)
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exc_info()[1], OSError):  # the client had enough
-            super().handle_error(request, client_address)
-
-
-class FakeOci:
+class FakeOci(LoopbackService):
     """The service. It runs in threads until :meth:`close`.
 
     :param keys: the public keys that may sign, by key id.
@@ -161,37 +153,8 @@ class FakeOci:
         self.agents: set[str] = set()
         self.instance_key: Optional[rsa.RSAPrivateKey] = None
         self._lock = threading.Lock()
-        service = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # else each answer waits for an acknowledgement
-
-            def do_GET(self) -> None:
-                service._get(self)
-
-            def do_POST(self) -> None:
-                service._post(self)
-
-            def log_message(self, *_words: Any) -> None:
-                pass
-
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        self.url = "http://127.0.0.1:%d" % self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop; the thread ends."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
-
-    def __enter__(self) -> FakeOci:
-        return self
-
-    def __exit__(self, *_error: Any) -> None:
-        self.close()
+        self.serve()
+        self.url = "http://" + self.endpoint
 
     def asked(self, path: str) -> int:
         """How often a path was asked for, with any query."""
@@ -199,7 +162,7 @@ class FakeOci:
 
     # Answers
 
-    def _get(self, request: http.server.BaseHTTPRequestHandler) -> None:
+    def get(self, request: http.server.BaseHTTPRequestHandler) -> None:
         path, query = self._noted(request)
         if path.startswith("/opc/v2/"):
             self._metadata(request, path)
@@ -233,7 +196,7 @@ class FakeOci:
         more = {"opc-next-page": "p%d" % end} if end < len(entries) else {}
         send(request, 200, json.dumps(entries[start:end]).encode(), more)
 
-    def _post(self, request: http.server.BaseHTTPRequestHandler) -> None:
+    def post(self, request: http.server.BaseHTTPRequestHandler) -> None:
         path, _query = self._noted(request)
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
         if self._faulty(request, path):

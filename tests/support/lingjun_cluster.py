@@ -110,6 +110,19 @@ class Lingjun:
             for resource in resources:
                 self.tokens(node, None, None, resource)
 
+    @contextlib.contextmanager
+    def with_plugin(self, pods: int) -> Iterator[Lingjun]:
+        """The nodes are Lingjun nodes, and the plugin runs in so many pods; all of it ends with the context."""
+        try:
+            for node in self.nodes:
+                self.adopt(node)
+            self.cluster.apply(plugin())
+            self.wait_for_plugin(pods)
+            yield self
+        finally:
+            self.cluster.delete(plugin())
+            self.release()
+
     def label(self, node: str, **labels: Any) -> None:
         """Set labels; ``None`` removes one."""
         self._patch(node, {"metadata": {"labels": labels}})
