@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import io
 import json
 import pathlib
 import shlex
 import shutil
 import subprocess
-import tarfile
 
 from . import control, oci, packages, plan, qemu, rdma_image
 from .errors import LabError
@@ -228,13 +226,7 @@ def join_files(directory: pathlib.Path, node: int) -> dict[str, bytes]:
 
 def join_archive(files: dict[str, bytes]) -> bytes:
     """The files as a tar archive that only root can read when it is unpacked."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o600
-            tar.addfile(entry, io.BytesIO(content))
-    return out.getvalue()
+    return oci.tar_of(files, 0o600)
 
 
 def join(command: list[str], directory: pathlib.Path, node: int) -> None:

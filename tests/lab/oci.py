@@ -79,11 +79,16 @@ def archive(*images: Image, without: collections.abc.Collection[str] = ()) -> by
     for key in sorted(blobs):
         if key not in without:
             inside[f"blobs/sha256/{key.removeprefix('sha256:')}"] = blobs[key]
+    return tar_of(inside, 0o644)
+
+
+def tar_of(files: dict[str, bytes], mode: int) -> bytes:
+    """The files as a tar archive, all with one mode."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
-        for path, content in inside.items():
+        for path, content in files.items():
             member = tarfile.TarInfo(path)
-            member.size, member.mode = len(content), 0o644
+            member.size, member.mode = len(content), mode
             tar.addfile(member, io.BytesIO(content))
     return out.getvalue()
 

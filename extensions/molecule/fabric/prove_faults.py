@@ -10,7 +10,6 @@ collection.
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import json
 import pathlib
@@ -224,27 +223,15 @@ def run(driver: Driver, expected: dict[str, Any], first: pathlib.Path) -> None:
 
 def main() -> int:
     """Read the command line, run, count."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--lab", required=True, metavar="NAME", help="name of the lab, which is up")
-    parser.add_argument("--inventory", required=True, type=pathlib.Path, metavar="FILE")
+    parser = judge_faults.arguments(__doc__.splitlines()[0])
     parser.add_argument(
         "--first", required=True, type=pathlib.Path, metavar="DIR", help="reports of a first run"
-    )
-    parser.add_argument(
-        "--work", required=True, type=pathlib.Path, metavar="DIR", help="where the results go"
     )
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     expected = yaml.safe_load((HERE / "files" / "expected.yml").read_text(encoding="utf-8"))
     driver = Driver(options.lab, options.inventory.absolute(), options.work.absolute())
-    begin = time.monotonic()
-    try:
-        run(driver, expected, options.first)
-    except judge_faults.DriverError as error:
-        print(f"WRONG {error}", flush=True)
-        return 1
-    print(f"{driver.told - driver.failed} passed, {driver.failed} failed in {time.monotonic() - begin:.0f} s")
-    return 1 if driver.failed else 0
+    return judge_faults.concluded(driver, lambda: run(driver, expected, options.first))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ Prints one line for each case, and below it what ``kubectl`` shows. Ends with co
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -753,12 +752,7 @@ SCENARIO = ("refusals", "children", "killed")
 
 def main() -> int:
     """Read the command line, run, count."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--lab", required=True, metavar="NAME", help="name of the lab, which is up")
-    parser.add_argument("--inventory", required=True, type=pathlib.Path, metavar="FILE")
-    parser.add_argument(
-        "--work", required=True, type=pathlib.Path, metavar="DIR", help="where the results go"
-    )
+    parser = judge_faults.arguments(__doc__.splitlines()[0])
     parser.add_argument(
         "--only",
         action="append",
@@ -768,19 +762,16 @@ def main() -> int:
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     expected = yaml.safe_load((HERE / "files" / "expected.yml").read_text(encoding="utf-8"))
-    begin = time.monotonic()
     driver = Driver(options.lab, options.inventory.absolute(), options.work.absolute())
-    try:
+
+    def act() -> None:
         bring_up(driver, expected)
         for name, case in CASES.items():
             if name in (options.only or SCENARIO):
                 case(driver, expected)
         driver.cluster.kubectl("delete", "deviceclass", ANY_CLASS)
-    except (judge_faults.DriverError, LabError) as error:
-        print(f"WRONG {error}", flush=True)
-        return 1
-    print(f"{driver.told - driver.failed} passed, {driver.failed} failed in {time.monotonic() - begin:.0f} s")
-    return 1 if driver.failed else 0
+
+    return judge_faults.concluded(driver, act, LabError)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ Prints one line for each fault; ends with code 1 when anything differs.
 from __future__ import annotations
 
 import argparse
+import collections.abc
 import concurrent.futures
 import json
 import os
@@ -240,16 +241,34 @@ def judge_round(driver: Driver, clean: Said, faults: list[dict[str, Any]], name:
         driver.line(f"{node} {fault['play']}", short(said, clean, node), own, seconds)
 
 
-def main() -> int:
-    """Read the command line, run, count."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def arguments(does: str) -> argparse.ArgumentParser:
+    """The command line that all drivers have: the lab, its inventory, and a directory."""
+    parser = argparse.ArgumentParser(description=does)
     parser.add_argument("--lab", required=True, metavar="NAME", help="name of the lab, which is up")
     parser.add_argument("--inventory", required=True, type=pathlib.Path, metavar="FILE")
     parser.add_argument(
-        "--first", required=True, type=pathlib.Path, metavar="FILE", help="result.json of a first run"
-    )
-    parser.add_argument(
         "--work", required=True, type=pathlib.Path, metavar="DIR", help="where the results go"
+    )
+    return parser
+
+
+def concluded(driver: Driver, act: collections.abc.Callable[[], None], *errors: type[Exception]) -> int:
+    """Act, print the count or what ended it (a ``DriverError`` or one of ``errors``); the exit code."""
+    begin = time.monotonic()
+    try:
+        act()
+    except (DriverError, *errors) as error:
+        print(f"WRONG {error}", flush=True)
+        return 1
+    print(f"{driver.told - driver.failed} passed, {driver.failed} failed in {time.monotonic() - begin:.0f} s")
+    return 1 if driver.failed else 0
+
+
+def main() -> int:
+    """Read the command line, run, count."""
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument(
+        "--first", required=True, type=pathlib.Path, metavar="FILE", help="result.json of a first run"
     )
     parser.add_argument(
         "--only", action="append", default=[], metavar="FAULT", help="just this fault (repeatable)"
@@ -260,14 +279,7 @@ def main() -> int:
     expected = yaml.safe_load((HERE / "files" / "expected.yml").read_text(encoding="utf-8"))
     first = json.loads(options.first.read_text(encoding="utf-8"))
     driver = Driver(options.lab, options.inventory.absolute(), options.work.absolute())
-    begin = time.monotonic()
-    try:
-        run(driver, expected, first, options.only, options.apart)
-    except DriverError as error:
-        print(f"WRONG {error}", flush=True)
-        return 1
-    print(f"{driver.told - driver.failed} passed, {driver.failed} failed in {time.monotonic() - begin:.0f} s")
-    return 1 if driver.failed else 0
+    return concluded(driver, lambda: run(driver, expected, first, options.only, options.apart))
 
 
 if __name__ == "__main__":
