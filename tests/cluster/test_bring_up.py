@@ -94,3 +94,17 @@ def test_gate_then_deployment(bring_up: Run, control_plane: ControlPlane) -> Non
     assert "gpu-1" in [row.name for row in document.nodes]
     assert "gpu-0" not in [row.name for row in document.nodes]
     assert {entry.check for entry in document.findings if entry.check.startswith("RDMA-DRA-")}
+
+
+def test_a_node_that_is_down(bring_up: Run, control_plane: ControlPlane) -> None:
+    """It is not configured, judged unknown and stays fenced (decisions 1, 30); nothing is said but that it is down."""
+    ssh = bring_up.folder / "ssh"
+    ssh.write_text("#!/bin/sh\necho no route to host >&2\nexit 255\n")
+    ssh.chmod(0o755)
+    down = {"ansible_ssh_executable": str(ssh), "rdma_k8s_node": {"name": NODES[0]}}
+    bring_up.inventory({"gpu-0": down}, kubeconfig=str(control_plane.kubeconfig), **SETTINGS)
+    stopped = bring_up(variables={"configure": True})
+    assert stopped.failed().startswith("Nothing was deployed, because the nodes are not right: ")
+    assert {sentence for sentence in stopped.sentences[:-1] if "no route to host" not in sentence} == set()
+    assert node(control_plane, NODES[0])["metadata"]["labels"]["rdma.k8s/verdict"] == "unknown"
+    assert TAINT in taints(control_plane, NODES[0])
