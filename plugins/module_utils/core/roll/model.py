@@ -121,7 +121,8 @@ class Record:
 class Marks:
     """Our annotations on a node, see ``names``. Empty: not there.
 
-    :param desired: hash of the plan that wants something of this node; ``applied``: hash of the last one that reached it.
+    :param desired: hash of the plan that wants something of this node.
+    :param applied: hash of the last plan that reached it.
     :param since: when the state began, RFC 3339.
     :param owner: who fenced the node: the hash of the roll.
     :param initial_unschedulable: what the node was before it was fenced; ``None``: not fenced by us.

@@ -4,8 +4,8 @@
 
 """The words of a roll: states, phases, marks on nodes. Private to rdma.k8s: it may change with any release.
 
-A state on a node means: its entry action was begun, maybe done, and its proof is not accepted yet. Whoever finds it does
-the entry action again, which changes nothing that is done, and proves it again.
+A state on a node means: its entry action was begun, maybe done, and its proof is not accepted yet. Whoever finds it
+does the entry action again, which changes nothing that is done, and proves it again.
 """
 
 from __future__ import annotations
