@@ -21,6 +21,7 @@ MINIMUM = {
     "netaddr": "0.10.0",
     "pyroute2": "0.7.2",
     "jmespath": "1.0.0",
+    "argcomplete": "3.1.0",
     "PyYAML": "6.0",
     "kubernetes": "31.0.0",
     "oci": "2.189.0",
@@ -61,6 +62,11 @@ def netaddr() -> Any:
 def jmespath() -> Any:
     """The query language of the users' own checks. See :func:`load` for errors."""
     return load("jmespath")
+
+
+def argcomplete() -> Any:
+    """What completes command lines in a shell. See :func:`load` for errors."""
+    return load("argcomplete")
 
 
 def yaml() -> Any:

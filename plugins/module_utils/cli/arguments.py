@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Sequence
 from typing import NoReturn, Optional
 
@@ -203,7 +204,10 @@ def _explain(command: argparse.ArgumentParser) -> None:
         "  rdma-k8s explain RDMA-RANGE-013 --node gpu-7 --snapshots recorded/\n"
         "  rdma-k8s explain --view --node gpu-7 --snapshots recorded/    what own checks can read\n"
     )
-    command.add_argument("check", metavar="CHECK", nargs="?", help="id of a check, such as RDMA-RANGE-013")
+    check = command.add_argument(
+        "check", metavar="CHECK", nargs="?", help="id of a check, such as RDMA-RANGE-013"
+    )
+    check.completer = _check_ids  # type: ignore[attr-defined]  # where argcomplete looks for it
     command.add_argument("--node", metavar="NAME", help="explain the verdict on this node")
     command.add_argument(
         "--view", action="store_true", help="print what a JMESPath expression of an own check sees, as JSON"
@@ -311,8 +315,14 @@ def _bundle(command: argparse.ArgumentParser) -> None:
 def _checks(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "pattern", metavar="PATTERN", nargs="?", help="only ids like this, such as 'RDMA-RANGE-*'"
-    )
+    ).completer = _check_ids  # type: ignore[attr-defined]  # where argcomplete looks for it
     _text_or_json(command)
+
+
+def _check_ids(**_asked: object) -> list[str]:
+    """What completion offers for a check. Imported here: a plan must not wait for the checks."""
+    checks = importlib.import_module(".checks", __package__)
+    return [info.id for info, _scope in checks.everything()]
 
 
 _BUILDERS = {

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from ..core import codec
 from ..core.checks.judge import catalogue
 from ..core.errors import RdmaError
+from ..core.finding import CheckInfo
 from ..core.lint.outcome import rules
 from .near import did_you_mean
 from .terminal import Terminal
@@ -21,11 +22,16 @@ MANIFEST = "manifest"
 """The scope of a rule of the lint."""
 
 
+def everything() -> list[tuple[CheckInfo, str]]:
+    """Every check and every rule of the lint, each with its scope."""
+    known = [(check.info, check.scope) for check in catalogue()]
+    return known + [(entry.info, MANIFEST) for _id, entry in rules().items()]
+
+
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0."""
     pattern = arguments.pattern or "*"
-    known = [(check.info, check.scope) for check in catalogue()]
-    known += [(entry.info, MANIFEST) for _id, entry in rules().items()]
+    known = everything()
     chosen = [entry for entry in known if fnmatchcase(entry[0].id, pattern)]
     if not chosen:
         raise RdmaError(

@@ -18,10 +18,11 @@ import sys
 from collections.abc import Sequence
 from typing import Optional
 
+from .. import deps
 from ..core.errors import RdmaError
 from ..core.finding import EXIT_INTERNAL, EXIT_USAGE
 from ..core.report.wording import flat
-from .arguments import parse
+from .arguments import build_parser, parse
 from .terminal import OutputError, Terminal
 
 EXIT_INTERRUPTED = 130
@@ -47,6 +48,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next; this answers and ends the process
+        deps.argcomplete().autocomplete(build_parser(), always_complete_options="long")
     terminal = Terminal(sys.stdout)
     arguments = parse(argv, terminal)
     if arguments is None:  # help or version was printed
