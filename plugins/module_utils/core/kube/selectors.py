@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where pods may run: node selectors, tolerations. Private to rdma.k8s: it may change with any release."""
+"""Node selectors, tolerations, selectors of labels. Private to rdma.k8s: it may change with any release."""
 
 from __future__ import annotations
 
@@ -55,3 +55,30 @@ def tolerates(toleration: dict[str, Any], taint: dict[str, Any]) -> bool:
         toleration.get("operator") in (None, "", "Equal")
         and (toleration.get("value") or "") == (taint.get("value") or "")
     )
+
+
+def selects(selector: Any, labels: dict[str, Any]) -> bool:
+    """Whether a selector of labels (``matchLabels``, ``matchExpressions``) chooses an object with these labels.
+
+    Without a selector nothing is chosen, with an empty one everything. What is no requirement chooses nothing.
+    """
+    if not isinstance(selector, dict):
+        return False
+    wanted = objects.mapping(selector, "matchLabels")
+    return all(labels.get(key) == value for key, value in wanted.items()) and all(
+        _meets(expression, labels)
+        for _position, expression in objects.entries(selector.get("matchExpressions"))
+    )
+
+
+def _meets(expression: dict[str, Any], labels: dict[str, Any]) -> bool:
+    key, operator = expression.get("key"), expression.get("operator")
+    listed = expression.get("values")
+    values = listed if isinstance(listed, list) else []
+    if operator == "In":
+        return key in labels and labels[key] in values
+    if operator == "NotIn":
+        return key not in labels or labels[key] not in values
+    if operator == "Exists":
+        return key in labels
+    return operator == "DoesNotExist" and key not in labels

@@ -153,6 +153,7 @@ class User:
     :param leaving: it was asked to end already.
     :param blocked_by: a disruption budget that can never allow its eviction; empty: none.
     :param budgets: how many disruption budgets select it; more than one makes the eviction API fail.
+    :param ends: its containers are not started again when they end, so waiting for it makes sense.
     """
 
     namespace: str
@@ -167,6 +168,7 @@ class User:
     blocked_by: str = ""
     budgets: int = 0
     claims: tuple[str, ...] = ()
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -330,4 +332,3 @@ class Orders:
     may: Mapping[str, State] = field(default_factory=dict)
     ended: bool = False
     reason: str = ""
-
