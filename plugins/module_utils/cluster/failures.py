@@ -113,6 +113,7 @@ def error_of_answer(call: Call, code: int, body: bytes, headers: Mapping[str, st
             hint="Try again later.",
             retryable=True,
             wait=wait_of(status, headers),
+            causes=[text(cause.get("message")) for cause in causes],
             **found,
         )
     if code in _MAY_COME_RIGHT:

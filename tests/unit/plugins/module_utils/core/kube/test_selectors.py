@@ -58,3 +58,33 @@ TAINT = {"key": "k", "effect": "NoSchedule", "value": "v"}
 )
 def test_a_toleration(toleration: dict[str, Any], taint: dict[str, Any], expected: bool) -> None:
     assert selectors.tolerates(toleration, taint) is expected
+
+
+LABELS = {"app": "train", "rank": "0"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("{}", True),
+        ("null", False),
+        ("[]", False),
+        ("{matchLabels: {app: train}}", True),
+        ("{matchLabels: {app: train, rank: '1'}}", False),
+        ("{matchExpressions: [{key: app, operator: In, values: [a, train]}]}", True),
+        ("{matchExpressions: [{key: app, operator: In, values: [a]}]}", False),
+        ("{matchExpressions: [{key: none, operator: In, values: [a]}]}", False),
+        ("{matchExpressions: [{key: app, operator: NotIn, values: [a]}]}", True),
+        ("{matchExpressions: [{key: app, operator: NotIn, values: [train]}]}", False),
+        ("{matchExpressions: [{key: none, operator: NotIn, values: [a]}]}", True),
+        ("{matchExpressions: [{key: app, operator: Exists}]}", True),
+        ("{matchExpressions: [{key: none, operator: Exists}]}", False),
+        ("{matchExpressions: [{key: none, operator: DoesNotExist}]}", True),
+        ("{matchExpressions: [{key: app, operator: DoesNotExist}]}", False),
+        ("{matchExpressions: [{key: app, operator: Gt, values: ['1']}]}", False),
+        ("{matchLabels: {app: train}, matchExpressions: [{key: rank, operator: DoesNotExist}]}", False),
+    ],
+)
+def test_a_selector_of_labels(selector: str, expected: bool) -> None:
+    """As the API documents label selectors: both parts must hold, no selector chooses nothing."""
+    assert selectors.selects(yaml.safe_load(selector), LABELS) is expected
