@@ -331,6 +331,37 @@ def install(job: Job) -> Outcome:
     return outcome
 
 
+def environment_image(job: Job) -> Outcome:
+    """Let ansible-builder make the context of the execution environment, and find what the collection needs in it."""
+    tarball = next(tree.DIST.glob("*.tar.gz"), None)
+    if tarball is None:
+        return Outcome(broken=["there is no tarball for the execution environment"])
+    work = RESULTS / "environment-image"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "build" / "dist").mkdir(parents=True)
+    shutil.copy2(tarball, work / "build" / "dist")
+    shutil.copy2(tree.COPY / "execution-environment.yml", work)
+    outcome = verdict(
+        job.run(tool("ansible-builder"), "create", cwd=work)[0], "ansible-builder refuses the file"
+    )
+    wanted = re.findall(r"^ +- name: (\S+)$", (work / "execution-environment.yml").read_text(), re.M)
+    outcome.broken += [
+        f"execution-environment.yml names {name}, which is not in the context"
+        for name in wanted
+        if not (work / "context" / "_build" / name).is_file()
+    ]
+    code, output = job.run(tool("ansible-builder"), "introspect", INSTALL)
+    outcome.add(verdict(code, "ansible-builder cannot read the installed collection"))
+    found = set(re.findall(r"^- ['\"]?([\w.-]+)", output, re.M))
+    lines = (tree.COPY / "requirements.txt").read_text().splitlines()
+    needed = {re.split("[<>=]", line)[0] for line in lines if line and line[0] != "#"}
+    needed -= {"ansible-core", "PyYAML"}  # the first brings the second, and ansible-builder leaves both out
+    needed.add("openssh-client")
+    if needed - found:
+        outcome.broken.append(f"the image would lack {', '.join(sorted(needed - found))}")
+    return outcome
+
+
 def verify(job: Job) -> Outcome:
     """Let ansible-galaxy verify the checksums of what was installed."""
     env = {**tree.environment(), "ANSIBLE_COLLECTIONS_PATH": str(INSTALL)}
@@ -505,6 +536,7 @@ GATES: list[Gate] = [
     Gate("ansible-lint", "Ansible content, production profile", ansible_lint),
     Gate("install", "build, install from the tarball, complete documentation of every plugin", install),
     Gate("verify", "checksums of the installed collection", verify, after=("install",)),
+    Gate("ee", "the execution environment, by ansible-builder", environment_image, after=("install",)),
     Gate("importer", "the Galaxy importer", importer, after=("install",)),
     Gate("docs", "documentation markup and references", docs),
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
