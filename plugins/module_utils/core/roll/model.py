@@ -102,9 +102,11 @@ class Record:
     """What a roll remembers of itself; the rest is on the nodes.
 
     :param switched: the value was switched for the whole cluster.
-    :param kept: what the target must restore at the end, as text of the target (the update strategies of its pods).
-    :param consecutive: failed nodes in a row.
-    :param batch: nodes that may go from Applied to Verified at once, now.
+    :param kept: what the target must restore at the end, as text of the target (the update strategies of its pods);
+        empty: it was not prepared. While it is there and ``switched`` is not, the value may be either.
+    :param consecutive: failed nodes in a row; ``failed`` and ``succeeded``: how many there were when it was counted.
+    :param batch: nodes that may be worked on at once, now.
+    :param joined: nodes that came after the plan was made, in the order in which they came.
     :param reason: why it paused or stopped.
     """
 
@@ -112,7 +114,10 @@ class Record:
     switched: bool = False
     kept: str = ""
     consecutive: int = 0
+    failed: int = 0
+    succeeded: int = 0
     batch: int = 0
+    joined: tuple[str, ...] = ()
     started: str = ""
     reason: str = ""
 
@@ -279,18 +284,34 @@ Effect = Union[Evict, Fence, ChangeNode, Reboot, RestartDriver, Prove]
 class Told:
     """What effects told since the last step; the loop keeps one for each node and forgets it when it dies.
 
+    Before each step the loop lets ``machine.heard`` bring it up to date with the view; that keeps the first four and
+    forgets what was told in another state. The loop itself adds what effects told.
+
+    :param state: in which state this controller saw the node last; ``entered``: monotonic seconds since when it is in
+        it without a reason to go on (``None``: never seen).
+    :param tried: this controller worked on the node, so that a node that is blocked was blocked in this run.
     :param empty_since: monotonic seconds since when no claim was there; ``None``: there was one, or nobody looked.
+    :param evicted: UIDs of pods whose eviction was accepted; none of them is asked for again.
     :param refused: pods whose eviction was refused, with the words; ``retry_at``: monotonic seconds of the next try.
     :param changed: the change of the node was made (``None``: not tried), ``reboot_owed`` by it.
-    :param proven: the target's proof (``None``: not tried), with its problems.
+    :param asked: monotonic seconds when the node was told to reboot.
+    :param deleted: UIDs of driver pods whose deletion was accepted.
+    :param proven: the target's proof (``None``: not tried), with its problems. True only after what the proof made
+        is gone again (decision 25).
     :param trouble: an error of an effect that may heal.
     """
 
+    state: Optional[State] = None
+    entered: Optional[float] = None
+    tried: bool = False
     empty_since: Optional[float] = None
+    evicted: frozenset[str] = frozenset()
     refused: Mapping[str, str] = field(default_factory=dict)
     retry_at: float = 0.0
     changed: Optional[bool] = None
     reboot_owed: bool = False
+    asked: Optional[float] = None
+    deleted: frozenset[str] = frozenset()
     proven: Optional[bool] = None
     problems: tuple[str, ...] = ()
     trouble: str = ""
@@ -315,20 +336,31 @@ class Step:
 
 @dataclass(frozen=True)
 class Orders:
-    """What the roll needs next, decided from all nodes at once.
+    """What the roll needs next, decided from all nodes at once. The loop does it in the order of the members.
 
     :param record: to be written before anything else; ``None``: as it is.
-    :param prepare: let the target set the strategy OnDelete and give what it must restore (``Record.kept``).
-    :param switch: let the target switch the value from old to new (or back) for the whole cluster.
-    :param restore: let the target restore what it kept.
+    :param prepare: let the target set the strategy OnDelete, and write what it gives to be restored as
+        ``Record.kept``. Done again it must give the same.
+    :param switch: let the target switch the value for the whole cluster to ``value``, then write ``Record.switched``
+        (true for the new value, false for the old one).
+    :param restore: let the target restore what it kept, then write an empty ``Record.kept``.
+    :param release: nodes that are let go as they are, see ``machine.release``.
     :param may: nodes that may take a step now, each with the last state that it may enter.
+    :param peers: for some of them a node that is proven already, to be reached in the proof.
+    :param hold: a node that gets blocked keeps its fence.
     :param ended: nothing is left to do in this run.
+    :param take_back: it stopped at its canary, so that taking it back touches no more than that.
     """
 
     record: Optional[Record] = None
     prepare: bool = False
     switch: bool = False
+    value: str = ""
     restore: bool = False
+    release: tuple[str, ...] = ()
     may: Mapping[str, State] = field(default_factory=dict)
+    peers: Mapping[str, str] = field(default_factory=dict)
+    hold: bool = False
     ended: bool = False
+    take_back: bool = False
     reason: str = ""
