@@ -17,7 +17,7 @@ from .image import Cache
 from .programs import Programs
 from .progress import Progress
 
-SIM_FAULTS = ("heartbeat", "not-ready", "prepare", "terminate", "slices", "crash", "reboot")
+SIM_FAULTS = ("heartbeat", "not-ready", "prepare", "terminate", "slices", "crash", "reboot", "driver")
 """Faults of simulated nodes; ``kube/cmd/labkube/sim.go`` plays them."""
 FAULTS_ANNOTATION = "rdma-lab/faults"
 

@@ -49,13 +49,14 @@ const (
 
 // Faults of a simulated node.
 const (
-	faultHeartbeat = "heartbeat" // the kubelet is gone: no lease, no status, pods stand still
+	faultHeartbeat = "heartbeat" // the kubelet is gone: no lease, no status, pods stand still; it registers no more
 	faultNotReady  = "not-ready" // the kubelet says that the node is not ready
 	faultPrepare   = "prepare"   // no claim can be prepared
 	faultTerminate = "terminate" // no pod ends
 	faultSlices    = "slices"    // the driver publishes nothing
 	faultCrash     = "crash"     // every container fails with 137
 	faultReboot    = "reboot"    // the node boots once: not ready for a while, then another boot id; takes itself back
+	faultDriver    = "driver"    // no pod of the driver that starts from then on becomes ready
 )
 
 const (
@@ -82,6 +83,7 @@ type simulation struct {
 	prepared map[types.UID]map[types.UID]bool // claim -> pods it is prepared for
 	told     map[types.UID]string             // the last trouble that an event told of, by pod
 	reboots  map[string]reboot                // nodes that boot, or have booted and still carry the fault
+	ranges   map[string]string                // node -> child range that its driver publishes
 }
 
 type stop struct {
@@ -141,7 +143,7 @@ func newSimulation(client kubernetes.Interface, options simOptions) *simulation 
 	s := &simulation{
 		client: client, options: options, names: map[string]int{}, stopping: map[types.UID]stop{},
 		ready: map[types.UID]time.Time{}, prepared: map[types.UID]map[types.UID]bool{},
-		told: map[types.UID]string{}, reboots: map[string]reboot{},
+		told: map[types.UID]string{}, reboots: map[string]reboot{}, ranges: map[string]string{},
 		queue: workqueue.NewTypedRateLimitingQueue(limiter),
 		nodeQ: workqueue.NewTypedRateLimitingQueue(limiter),
 	}
@@ -167,10 +169,20 @@ func (s *simulation) run(ctx context.Context) error {
 		return err
 	}
 	_, err = nodeInformer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(now any) {
+			if node := now.(*corev1.Node); s.names[node.Name] != 0 && len(node.Status.Addresses) == 0 {
+				s.nodeQ.Add(node.Name) // made by a test: the node of a kubelet that was gone joins
+			}
+		},
 		UpdateFunc: func(before, now any) { s.enqueueNode(before.(*corev1.Node), now.(*corev1.Node)) },
 		DeleteFunc: func(gone any) {
-			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(gone); err == nil && s.names[key] != 0 {
-				s.nodeQ.Add(key) // a kubelet registers again
+			key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(gone)
+			if err != nil || s.names[key] == 0 {
+				return
+			}
+			s.forgetRange(key)
+			if node, ok := gone.(*corev1.Node); !ok || !has(node, faultHeartbeat) {
+				s.nodeQ.Add(key) // a kubelet registers again, unless it is gone
 			}
 		},
 	})
@@ -437,6 +449,7 @@ func (s *simulation) takeBack(ctx context.Context, node *corev1.Node, done strin
 func (s *simulation) syncSlice(ctx context.Context, node *corev1.Node, number int) error {
 	name := fmt.Sprintf("%s-%s", node.Name, strings.ReplaceAll(s.options.driver, ".", "-"))
 	slices := s.client.ResourceV1().ResourceSlices()
+	childRange := s.rangeOf(node.Name)
 	present, err := s.slices.Get(name)
 	gone := apierrors.IsNotFound(err)
 	if err != nil && !gone {
@@ -446,7 +459,7 @@ func (s *simulation) syncSlice(ctx context.Context, node *corev1.Node, number in
 	case has(node, faultSlices) && !gone:
 		return slices.Delete(ctx, name, metav1.DeleteOptions{})
 	case !has(node, faultSlices) && gone:
-		_, err := slices.Create(ctx, s.newSlice(name, node, number), metav1.CreateOptions{})
+		_, err := slices.Create(ctx, s.newSlice(name, node, number, childRange), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the informer does not know it yet
 		}
@@ -456,16 +469,22 @@ func (s *simulation) syncSlice(ctx context.Context, node *corev1.Node, number in
 		if err := slices.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			return err
 		}
-		_, err := slices.Create(ctx, s.newSlice(name, node, number), metav1.CreateOptions{})
+		_, err := slices.Create(ctx, s.newSlice(name, node, number, childRange), metav1.CreateOptions{})
+		return err
+	case !gone && childRange != "" && childRange != publishedRange(present):
+		copied := present.DeepCopy()
+		copied.Spec.Devices = s.newSlice(name, node, number, childRange).Spec.Devices
+		copied.Spec.Pool.Generation++
+		_, err := slices.Update(ctx, copied, metav1.UpdateOptions{})
 		return err
 	}
 	return nil
 }
 
-func (s *simulation) newSlice(name string, node *corev1.Node, number int) *resourcev1.ResourceSlice {
+func (s *simulation) newSlice(name string, node *corev1.Node, number int, childRange string) *resourcev1.ResourceSlice {
 	devices := make([]resourcev1.Device, 0, s.options.rails)
 	for rail := range s.options.rails {
-		devices = append(devices, newDevice(number, rail))
+		devices = append(devices, newDevice(number, rail, childRange))
 	}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: ptr.To(true)}
 	return &resourcev1.ResourceSlice{

@@ -46,8 +46,18 @@ func railAddress(number, rail int) netip.Prefix {
 	return netip.PrefixFrom(plus(ocaNetwork, rail*vnicSize+vnicPosition+number), ocaNetwork.Bits())
 }
 
-// newDevice is one RDMA NIC with the attributes that DRANET gives it (F100, F101).
-func newDevice(number, rail int) resourcev1.Device {
+// childAddress is the address of a rail in the child range: as far from its begin as the rail's own is from the begin of
+// the network of the agent (F13).
+func childAddress(childRange string, number, rail int) string {
+	network, err := netip.ParsePrefix(childRange)
+	if err != nil || !network.Addr().Is4() {
+		return ""
+	}
+	return netip.PrefixFrom(plus(network.Masked(), rail*vnicSize+vnicPosition+number), network.Bits()).String()
+}
+
+// newDevice is one RDMA NIC with the attributes that DRANET gives it (F100, F101), and with a child range that of F70.
+func newDevice(number, rail int, childRange string) resourcev1.Device {
 	bus, function := cardBuses[rail/2], rail%2
 	place := fmt.Sprintf("0000:%02x:00.%d", bus, function)
 	text := func(value string) resourcev1.DeviceAttribute {
@@ -63,7 +73,7 @@ func newDevice(number, rail int) resourcev1.Device {
 	if bus >= 0x80 {
 		numa = 1
 	}
-	return resourcev1.Device{
+	device := resourcev1.Device{
 		Name: "pci-" + strings.NewReplacer(":", "-", ".", "-").Replace(place),
 		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
 			"dra.net/ifName":                  text(fmt.Sprintf("rdma%d", rail)),
@@ -82,6 +92,10 @@ func newDevice(number, rail int) resourcev1.Device {
 			"resource.kubernetes.io/pcieRoot": text(fmt.Sprintf("pci0000:%02x", bus-1)),
 		},
 	}
+	if childRange != "" {
+		device.Attributes[rangeAttribute] = text(childRange)
+	}
+	return device
 }
 
 func (s *simulation) newNode(name string, number int) *corev1.Node {

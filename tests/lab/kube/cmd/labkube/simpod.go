@@ -98,6 +98,9 @@ func (s *simulation) start(ctx context.Context, pod *corev1.Pod, node *corev1.No
 	if trouble != "" {
 		return 4 * resync, s.tell(ctx, pod, "FailedPrepareDynamicResources", trouble)
 	}
+	if has(node, faultDriver) && isDriver(pod) {
+		return 4 * resync, s.tell(ctx, pod, "Unhealthy", "the driver does not get ready: played by a fault of this node")
+	}
 	s.lock.Lock()
 	begin, known := s.ready[pod.UID]
 	if !known {
@@ -148,7 +151,7 @@ func (s *simulation) running(ctx context.Context, pod *corev1.Pod, node *corev1.
 		code, over = 137, true
 	}
 	if !over {
-		return 0, nil
+		return s.publish(pod), nil
 	}
 	again := pod.Spec.RestartPolicy == corev1.RestartPolicyAlways ||
 		(pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && code != 0)
@@ -287,6 +290,9 @@ func (s *simulation) prepare(ctx context.Context, pod *corev1.Pod, claim *resour
 		if slice != nil {
 			network.InterfaceName = ptr.Deref(slice.Attributes["dra.net/ifName"].StringValue, "")
 			network.HardwareAddress = ptr.Deref(slice.Attributes["dra.net/mac"].StringValue, "")
+			if child := s.childOf(result.Pool, result.Device); child != "" {
+				network.IPs = []string{child}
+			}
 		}
 		copied.Status.Devices = append(copied.Status.Devices, resourcev1.AllocatedDeviceStatus{
 			Driver: result.Driver, Pool: result.Pool, Device: result.Device, NetworkData: network,
@@ -309,7 +315,7 @@ func (s *simulation) sliceDevice(pool, device string) (*resourcev1.Device, error
 		return nil, nil
 	}
 	for rail := range s.options.rails {
-		if made := newDevice(number, rail); made.Name == device {
+		if made := newDevice(number, rail, ""); made.Name == device {
 			return &made, nil
 		}
 	}
