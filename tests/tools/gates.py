@@ -83,7 +83,7 @@ def run_gate(gate: Gate, patterns: list[str] | None) -> Row:
     log = LOGS / f"{gate.name}.log"
     start = time.monotonic()
     with log.open("w") as file:
-        job = Job(gate.name, file)
+        job = Job(gate.name, file, gate.polite)
         outcome = gate.run(job)
         if patterns is not None:
             refuse_unlisted(gate, outcome, patterns)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,33 @@ def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         code, output = job.run("sh", "-c", "echo begun; sleep 60", cwd=tmp_path, timeout=0.5)
     assert code == 124
     assert "begun" in output
+
+
+@pytest.mark.parametrize("polite", [True, False])
+def test_what_works_against_no_clock_leaves_the_machine_to_others(logs: Path, polite: bool) -> None:
+    """Emulated nodes that wait for a CPU would miss their time limits."""
+    begun = os.nice(0)
+
+    def work(job: Job) -> Outcome:
+        return Outcome(note=job.run("nice", cwd=logs)[1].splitlines()[-1])
+
+    rows, _code = run(Gate("one", "a test", work, polite=polite))
+    assert int(rows[0].outcome.note) == min(begun + 15 * polite, 19)
+
+
+def test_gates_of_one_lane_run_one_after_the_other() -> None:
+    """Two scenarios at once would take each other's time and ports."""
+    running, most = set(), []
+
+    def gate_of(name: str) -> Gate:
+        def work(job: Job) -> Outcome:
+            running.add(name)
+            time.sleep(0.05)
+            most.append(len(running & {"a", "b"}))
+            running.discard(name)
+            return Outcome()
+
+        return Gate(name, "a test", work, lane=frozenset({"nodes"}) if name in "ab" else frozenset())
+
+    gates.run_all([gate_of(name) for name in "abcd"], None)
+    assert max(most) == 1
