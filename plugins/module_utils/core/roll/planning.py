@@ -263,7 +263,7 @@ def _canary(ordered: list[str], blocks: Mapping[str, str], wanted: Optional[int]
 
 def _reached(node: NodeView, name: str) -> bool:
     marks = node.marks
-    if marks.applied == name or marks.owner == name:
+    if name in (marks.applied, marks.owner):
         return True
     place = marks.before if marks.state in (State.BLOCKED, State.FAILED) else marks.state
     return marks.desired == name and place in _CHANGED
