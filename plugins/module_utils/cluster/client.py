@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import random
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable, NamedTuple, Optional
@@ -32,6 +33,9 @@ _ATTEMPTS = 4
 _FIRST_PAUSE = 0.25
 _PIECE = 1 << 16
 _EXPIRED_PAGES = 10
+_WATCH_SECONDS = 600
+_SILENCE = 90.0
+"""A server that was asked for bookmarks sends one each minute. After this time without a byte nobody is there."""
 _AGAIN = frozenset(("kube_throttled", "kube_failed", "kube_unreachable"))
 _DISCOVERY = ",".join(
     [
@@ -86,6 +90,9 @@ class Cluster:
     ) -> None:
         self.calls = 0
         """How many requests were sent, repeated ones included."""
+        self.guard: Optional[Callable[[], None]] = None
+        """Is called before each call that changes something, and raises when it must not be sent."""
+        self._counting = threading.Lock()
         self.server: str = api.configuration.host
         self._api = api
         self._timeout = request_timeout
@@ -212,6 +219,35 @@ class Cluster:
             )
         return found.path(metadata.get("namespace") or "default", name)
 
+    def watch(self, path: str, version: str, seconds: int = _WATCH_SECONDS, **query: Any) -> Watch:
+        """What happens to the objects of a list from a version on; the caller closes it.
+
+        :param version: ``resourceVersion`` of the list, or of the last object that was seen.
+        :param seconds: after which the server ends it.
+        :raises RdmaError: ``kube_expired`` when the version is too old: list again; or another of the codes
+            ``kube_...``.
+        """
+        asked = dict(
+            query, watch=True, resourceVersion=version, allowWatchBookmarks=True, timeoutSeconds=seconds
+        )
+        call = failures.call_of(self.server, "GET", path)
+        limits = deps.kubernetes("urllib3").Timeout(connect=self._timeout, read=_SILENCE)
+        try:
+            response = self._request(call, asked, None, {"Accept": "application/json"}, limits)
+        except self._errors.SSLError as error:
+            raise failures.untrusted(call, _reason(error)) from error
+        except self._errors.HTTPError as error:
+            raise failures.unreachable(call, _reason(error)) from error
+        if response.status != 200:
+            try:
+                body = b"".join(_pieces(response))
+            except self._errors.HTTPError as error:
+                raise failures.unreachable(call, _reason(error)) from error
+            finally:
+                response.close()
+            raise failures.error_of_answer(call, response.status, body, response.headers)
+        return Watch(call, response, self._errors)
+
     # --- changing ----------------------------------------------------------------------------------------------------
 
     def apply(
@@ -269,6 +305,8 @@ class Cluster:
 
         :raises RdmaError: one of the codes ``kube_...``.
         """
+        if self.guard is not None:
+            self.guard()
         call = failures.call_of(self.server, method, path)
         data = None if body is None else json.dumps(body).encode()
         answer = self._send(call, query, self._clock() + self._timeout, data, {"Content-Type": content_type})
@@ -321,25 +359,8 @@ class Cluster:
         left = limit - self._clock()
         if left <= 0:
             raise failures.too_slow(call, self._timeout)
-        headers = {"User-Agent": "rdma.k8s/" + VERSION, "Accept-Encoding": "gzip", **headers}
-        # Read, not applied by the client: what its function for that takes differs from release to release.
-        for setting in self._api.configuration.auth_settings().values():
-            if setting["in"] == "header" and setting["value"]:
-                headers[setting["key"]] = setting["value"]
-        url = self.server + call.path
-        if query:
-            url += "?" + urlencode({name: _text(value) for name, value in query.items()})
-        self.calls += 1
         try:
-            response = self._api.rest_client.pool_manager.request(
-                call.method,
-                url,
-                body=data,
-                headers=headers,
-                timeout=left,
-                retries=False,
-                preload_content=False,
-            )
+            response = self._request(call, query, data, headers, left)
             try:
                 pieces = []
                 for piece in _pieces(response):
@@ -359,6 +380,35 @@ class Cluster:
         except errors.HTTPError as error:
             raise failures.unreachable(call, _reason(error)) from error
 
+    def _request(
+        self,
+        call: failures.Call,
+        query: Mapping[str, Any],
+        data: Optional[bytes],
+        headers: dict[str, str],
+        timeout: Any,
+    ) -> Any:
+        """Send one request; the answer's body is not read yet."""
+        headers = {"User-Agent": "rdma.k8s/" + VERSION, "Accept-Encoding": "gzip", **headers}
+        # Read, not applied by the client: what its function for that takes differs from release to release.
+        for setting in self._api.configuration.auth_settings().values():
+            if setting["in"] == "header" and setting["value"]:
+                headers[setting["key"]] = setting["value"]
+        url = self.server + call.path
+        if query:
+            url += "?" + urlencode({name: _text(value) for name, value in query.items()})
+        with self._counting:
+            self.calls += 1
+        return self._api.rest_client.pool_manager.request(
+            call.method,
+            url,
+            body=data,
+            headers=headers,
+            timeout=timeout,
+            retries=False,
+            preload_content=False,
+        )
+
     def _discover(self, path: str) -> list[Resource]:
         found = self._read(path, {}, _DISCOVERY)
         if found.get("kind") == "APIGroupDiscoveryList":
@@ -374,6 +424,60 @@ class Cluster:
                     if error.code not in ("kube_failed", "kube_not_found"):
                         raise
         return listed
+
+
+class Watch:
+    """Events of one watch as they come: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``, and the object.
+
+    It ends when the server ends it, which is no error. :meth:`close` ends it from another thread.
+    """
+
+    def __init__(self, call: failures.Call, response: Any, errors: Any) -> None:
+        self._call, self._response, self._errors = call, response, errors
+        self._closed = False
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The events.
+
+        :raises RdmaError: ``kube_expired`` when the server has forgotten what happened since: list again; or another
+            of the codes ``kube_...``.
+        """
+        read, rest = deps.json_reader(), b""
+        try:
+            for piece in _pieces(self._response):
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield self._event(read, line)
+        except (self._errors.HTTPError, OSError, AttributeError, ValueError) as error:
+            # The last three: the connection was closed under the reader.
+            if not self._closed:
+                raise failures.unreachable(self._call, _reason(error)) from error
+        finally:
+            self._response.close()
+
+    def close(self) -> None:
+        """End it; a reader that waits is woken."""
+        self._closed = True
+        end = getattr(self._response, "shutdown", None)  # urllib3 2.3 and newer
+        try:
+            if end is not None:
+                end()
+        except (OSError, ValueError, RuntimeError):  # it has ended already
+            pass
+
+    def _event(self, read: Callable[[bytes], Any], line: bytes) -> tuple[str, dict[str, Any]]:
+        try:
+            found = read(line)
+            kind, content = found["type"], found["object"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise failures.senseless(self._call, repr(line[:60])) from error
+        if kind == "ERROR":
+            code = content.get("code")
+            raise failures.error_of_answer(
+                self._call, code if isinstance(code, int) else 500, json.dumps(content).encode(), {}
+            )
+        return kind, content
 
 
 def _pieces(response: Any) -> Iterator[bytes]:
