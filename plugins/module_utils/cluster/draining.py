@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 from urllib.parse import quote
 
-from ..core import node_verdict
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping
 from ..core.roll import draining, fence
@@ -32,10 +31,12 @@ _TOLD = 20.0
 class Done:
     """What was done so far, also when it fails in the end.
 
+    :param nodes: the Node objects as they were before.
     :param fences: what each node got, or lost; a node whose fence was there already is missing.
     :param hit: what the rule of a node would hit, for a rule without effect.
     """
 
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     fences: dict[str, str] = field(default_factory=dict)
     hit: dict[str, str] = field(default_factory=dict)
     looks: list[Look] = field(default_factory=list)
@@ -84,7 +85,7 @@ class Drainer:
             self.done.seconds = round(self._clock() - start, 3)
 
     def _drain(self, wish: Wish) -> None:
-        nodes = self._nodes()
+        nodes = self.done.nodes = rdma_users.nodes(self._cluster, self._names)
         group_version = self._group_version() if self._kind == fence.RULE else ""
         looks = self.done.looks = rdma_users.look(self._cluster, self._names, self._scope)
         draining.require_possible(looks, wish.consent)
@@ -115,12 +116,12 @@ class Drainer:
 
     def put_up(self) -> None:
         """Fence the nodes and leave their pods alone."""
-        nodes = self._nodes()
+        nodes = self.done.nodes = rdma_users.nodes(self._cluster, self._names)
         self._fence(nodes, self._group_version() if self._kind == fence.RULE else "")
 
     def take_down(self) -> None:
         """Take our fences away, and nobody else's: cordons with our mark, and our rules."""
-        nodes = self._nodes()
+        nodes = self.done.nodes = rdma_users.nodes(self._cluster, self._names)
         for name in self._names:
             if self._change(nodes[name], fence.uncordon):
                 self.done.fences[name] = fence.CORDON
@@ -132,7 +133,7 @@ class Drainer:
 
     def try_out(self) -> None:
         """Let the API tell what a rule would hit: a rule without effect is made for each node, and removed again."""
-        self._nodes()
+        rdma_users.nodes(self._cluster, self._names)
         group_version = self._group_version()
         for name in self._names:
             self.done.hit[name] = self._try(self._rule(name, group_version, fence.NO_EFFECT, "rdma-try-"))
@@ -159,17 +160,6 @@ class Drainer:
                 self.done.fences[name] = fence.CORDON
             if self._kind == fence.RULE and self._make(self._rule(name, group_version)):
                 self.done.fences[name] = fence.RULE
-
-    def _nodes(self) -> dict[str, dict[str, Any]]:
-        found = {}
-        for name in self._names:
-            try:
-                found[name] = self._cluster.get(_path(name))
-            except RdmaError as error:
-                if error.code != "kube_not_found":
-                    raise
-        node_verdict.require_nodes(self._names, found)
-        return found
 
     def _change(
         self, node: dict[str, Any], decide: Callable[[dict[str, Any]], Optional[dict[str, Any]]]

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Optional
+from urllib.parse import quote
 
+from ..core import node_verdict
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping, text
 from ..core.roll import users
 from ..core.roll.draining import Look
 from ..core.roll.users import Known, Scope
 from .client import Cluster
+from .node_list import NODES
 
 PODS = "/api/v1/pods"
 CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
@@ -26,7 +29,27 @@ BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 _NETWORKS = ("k8s.cni.cncf.io", "network-attachment-definitions")
 _POLICIES = ("sriovnetwork.openshift.io", "sriovnetworknodepolicies")
 _FEW = 16
-"""Nodes up to which the pods of each are asked for; for more, one list of all pods is cheaper."""
+"""Nodes up to which each and its pods are asked for; for more, one list of all is cheaper."""
+
+
+def nodes(cluster: Cluster, names: Optional[Sequence[str]]) -> dict[str, dict[str, Any]]:
+    """The Node objects of these names, by name; ``None``: all of the cluster.
+
+    :raises RdmaError: ``node_not_in_cluster``, or one of the codes ``kube_...``.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    if names is None or len(names) > _FEW:
+        found = {node["metadata"]["name"]: node for node in cluster.items(NODES)}
+    else:
+        for name in names:
+            try:
+                found[name] = cluster.get("%s/%s" % (NODES, quote(name, safe="")))
+            except RdmaError as error:
+                if error.code != "kube_not_found":
+                    raise
+    wanted = sorted(found if names is None else set(names))
+    node_verdict.require_nodes(wanted, found)
+    return {name: found[name] for name in wanted}
 
 
 def widen(cluster: Cluster, scope: Scope) -> Scope:

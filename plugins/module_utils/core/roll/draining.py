@@ -56,7 +56,7 @@ class Wish:
     jobs: float = 0.0
     pods: float = 900.0
     claims: float = 300.0
-    settle: float = 5.0
+    settle: float = 2.0
     apart: float = 1.0
 
 
