@@ -40,6 +40,7 @@ from .model import (
 )
 from .names import ORDER, State
 from .planning import digest
+from .users import choose
 
 QUIET = 5.0
 """Seconds for which no claim may be seen before they count as gone: two lists in a row (roll.md 2.4)."""
@@ -47,8 +48,6 @@ REBOOTS = 2
 """At most so many reboots of a node in one roll."""
 REBOOT_AGAIN = 600.0
 """Seconds after which a node that keeps its boot id is told again to reboot."""
-SERVICES = frozenset(("DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"))
-"""Owners whose pods never end by themselves; nobody waits for them."""
 
 _PLACE: Mapping[State, int] = {state: place for place, state in enumerate(ORDER)}
 _APPLIED = _PLACE[State.APPLIED]
@@ -86,36 +85,26 @@ def fenced(plan: Plan, node: NodeView) -> bool:
 
 
 def must_go(plan: Plan, node: NodeView) -> tuple[User, ...]:
-    """The users that must have left before anything is changed.
-
-    Pods that only use the devices of the host go by consent alone. Without it they stay: an address range is nothing
-    to them; where the node itself is changed they are in the way, see ``in_the_way``.
-    """
-    return tuple([user for user in node.users if user.reason != "host" or _host_goes(plan, user)])
+    """The users that must have left before anything is changed."""
+    return choose(node.users, plan.consent).waits_for
 
 
 def in_the_way(plan: Plan, node: NodeView) -> str:
-    """Why the users of a node can never be evicted, in words; empty: they can."""
-    for user in node.users:
-        called = "pod %s/%s" % (user.namespace, user.name)
-        if user.reason == "host":
-            if plan.node_change and user.owner_kind != "DaemonSet" and not plan.consent.host_network:
-                return "%s uses %s of the host; allow to evict such pods" % (called, user.uses)
-            if not _host_goes(plan, user):
-                continue
-        if user.leaving:
-            continue
-        if user.owner_kind == "DaemonSet":
-            return "%s of %s uses %s and would come back" % (called, user.owner, user.uses)
-        if not user.owner and not plan.consent.ownerless:
-            return "%s has no controller that brings it back; allow to evict such pods" % called
-        if user.budgets > 1:
-            return "%s is selected by %d disruption budgets, so that no eviction succeeds" % (
-                called,
-                user.budgets,
+    """Why the users of a node can never be evicted, in words; empty: they can.
+
+    Pods that only use the devices of the host stay where nothing but a range changes; where the node itself is
+    changed they lose the devices, so that somebody has to allow it.
+    """
+    choice = choose(node.users, plan.consent)
+    for user, why in choice.blocking:
+        return "pod %s/%s: %s" % (user.namespace, user.name, why)
+    for user in choice.stays:
+        if plan.node_change and user.owner_kind != "DaemonSet":
+            return "pod %s/%s uses %s of the host: allow to evict such pods" % (
+                user.namespace,
+                user.name,
+                user.uses,
             )
-        if user.blocked_by:
-            return "disruption budget %s never allows to evict %s" % (user.blocked_by, called)
     return ""
 
 
@@ -378,7 +367,7 @@ class _Turn:
         return self.fence_again()
 
     def wait_jobs(self) -> Step:
-        jobs = [user for user in must_go(self.plan, self.node) if _ends(user)]
+        jobs = [user for user in must_go(self.plan, self.node) if user.ends]
         if jobs and not self.over():
             return Step(reason="waits for %s" % _called(jobs), retry=15.0)
         if jobs and not self.plan.consent.evict_jobs:
@@ -551,14 +540,6 @@ def _half_done(marks: Marks) -> bool:
     state = marks.before if marks.state in (State.BLOCKED, State.FAILED) else marks.state
     first = _APPLIED if marks.state is State.BLOCKED else _PLACE[State.LOCKED]
     return state is not None and first <= place(state) < _PLACE[State.DONE]
-
-
-def _host_goes(plan: Plan, user: User) -> bool:
-    return plan.consent.host_network and user.owner_kind != "DaemonSet"
-
-
-def _ends(user: User) -> bool:
-    return user.owner_kind not in SERVICES
 
 
 def _stale(node: NodeView) -> tuple[DriverPod, ...]:
