@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import tree
 from gate_model import Job
@@ -31,3 +32,24 @@ def get(job: Job, names: tuple[str, ...], *packages: str) -> str | None:
     job.run("apt-get", *quiet, "update", env=env, timeout=600)
     job.run("apt-get", *quiet, "install", "-y", "--no-install-recommends", *packages, env=env, timeout=900)
     return find(names)
+
+
+def unpacked(job: Job, package: str, program: str) -> Path | None:
+    """Return the path of a program of a package that is unpacked below build/, not installed: it may bring a service.
+
+    None on a machine without apt-get.
+    """
+    folder = tree.BUILD / "debian" / package
+    found = folder / program
+    if found.is_file() or not shutil.which("apt-get"):
+        return found if found.is_file() else None
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    fetch = ("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", package)
+    if job.run(*fetch, cwd=folder)[0]:
+        if os.geteuid() == 0:
+            job.run("apt-get", "-q", "-o", "DPkg::Lock::Timeout=600", "update", timeout=600)
+        job.run(*fetch, cwd=folder)
+    for archive in folder.glob("*.deb"):
+        job.run("dpkg-deb", "-x", archive, folder)
+    return found if found.is_file() else None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -394,6 +395,26 @@ def importer(job: Job) -> Outcome:
     return outcome
 
 
+def monitoring(job: Job) -> Outcome:
+    """Let promtool check the alerts, play their tests, and parse every expression of the dashboard."""
+    program = debian.find(("promtool",)) or debian.unpacked(job, "prometheus", "usr/bin/promtool")
+    if program is None:
+        return Outcome(skips=[Skip("this machine has neither promtool nor the package that brings it")])
+    folder = tree.COPY / "monitoring"
+    outcome = verdict(
+        job.run(program, "check", "rules", folder / "alerts.yml")[0], "promtool refuses the alerts"
+    )
+    code = job.run(program, "test", "rules", folder / "alerts-test.yml")[0]
+    outcome.add(verdict(code, "an alert says something else than its test"))
+    panels = json.loads((folder / "dashboard.json").read_text())["panels"]
+    asked = [target["expr"].replace("$node", ".*") for panel in panels for target in panel["targets"]]
+    rules = [{"record": f"dashboard:{number}", "expr": expr} for number, expr in enumerate(asked)]
+    made = RESULTS / "dashboard-rules.yml"
+    made.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    outcome.add(verdict(job.run(program, "check", "rules", made)[0], "promtool refuses the dashboard"))
+    return outcome
+
+
 def readme(job: Job) -> Outcome:
     """Run the commands of the README exactly as they are written."""
     if not (tree.COPY / "README.md").is_file():
@@ -543,6 +564,7 @@ GATES: list[Gate] = [
     Gate("ee", "the execution environment, by ansible-builder", environment_image, after=("install",)),
     Gate("importer", "the Galaxy importer", importer, after=("install",)),
     Gate("docs", "documentation markup and references", docs),
+    Gate("monitoring", "alerts and dashboard, by promtool", monitoring),
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
     *(units_on(version) for version in UNIT_PYTHONS),
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
