@@ -13,11 +13,13 @@ version_added: 0.1.0
 author: The rdma.k8s authors (@rdma-k8s)
 description:
   - Reads nodes, resource slices, claims, the DaemonSets of drivers with their pods, the networks of pods and services,
-    objects of Multus, Spiderpool and the SR-IOV operator, admission policies of this collection and failed preparations
-    of claims into one document, the ClusterSnapshot.
+    objects of Multus, Spiderpool and the SR-IOV operator, admission policies of this collection, failed preparations
+    of claims, and changes of the child range (rolls) with the disruption budgets that they respect, into one document,
+    the ClusterSnapshot.
   - Lists are read whole, in pages of a thousand objects, and nothing is asked for node by node. A cluster of a thousand
     nodes with DRANET takes less than 20 API calls. Where they are served, the kinds of Multus, Spiderpool and the
-    SR-IOV operator take up to 8 more; read with O(subsets) what you need.
+    SR-IOV operator take up to 8 more, and each namespace with both claims and disruption budgets one; read with
+    O(subsets) what you need.
   - What the user may not read is not known then, which RV(snapshot) and a warning tell; the rest is read all the same.
   - Values of environment variables, Secrets, and arguments of programs that sound like secrets are never in it.
   - Nothing in the cluster is changed.
@@ -29,8 +31,8 @@ options:
     description: What is read.
     type: list
     elements: str
-    choices: [nodes, dra, drivers, networks, attachments, policies, events]
-    default: [nodes, dra, drivers, networks, attachments, policies, events]
+    choices: [nodes, dra, drivers, networks, attachments, policies, events, rolls]
+    default: [nodes, dra, drivers, networks, attachments, policies, events, rolls]
   src:
     description:
       - Read files instead of the API; the options for the connection are not used then.

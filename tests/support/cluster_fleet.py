@@ -40,6 +40,7 @@ from ansible_collections.rdma.k8s.tests.support import fleet
 
 NAME = "training"
 READ_AT = "2026-03-02T09:01:00Z"
+ALLOCATED = "2026-02-26T08:05:00Z"
 STARTED = "2026-02-26T08:00:00Z"  # after the last change of the files of OCA, and after the boot
 CHILD_RANGE, OLD_RANGE = "10.208.0.0/12", "10.240.0.0/15"  # F6, F2
 OPTION = "--cloud-provider-options=oke.rdma-child-ipv4-cidr="
@@ -92,6 +93,9 @@ def healthy(nodes: Iterable[NodeSnapshot], native: bool = False) -> ClusterSnaps
         service_cidrs=(NetworkRange(fleet.SERVICE_CIDR, "servicecidr kubernetes"),),
         admission_policies=(),
         prepare_events=(),
+        roll_leases=(),
+        rolls=(),
+        disruption_budgets=(),
     )
 
 
@@ -169,6 +173,7 @@ def _claim(node: str) -> Claim:
         devices=(AllocatedDevice("nic", "dra.net", node, "pci-0000-0c-00-0"),),
         reserved_for=(Consumer("pods", "worker-" + node, "uid-pod-" + node),),
         status=(DeviceStatus("dra.net", node, "pci-0000-0c-00-0", "net0", ("10.208.13.19/12",)),),
+        allocated_at=ALLOCATED,
     )
 
 
@@ -189,7 +194,9 @@ def daemonset(name: str, role: str, args: Iterable[str], nodes: Iterable[str]) -
         requests={"cpu": "100m"},
     )
     pods = [
-        DriverPod("%s-%d" % (name, number), node, "Running", True, STARTED, digest=DIGESTS[name])
+        DriverPod(
+            "%s-%d" % (name, number), node, "Running", True, STARTED, digest=DIGESTS[name], created=STARTED
+        )
         for number, node in enumerate(held)
     ]
     return DaemonSet(

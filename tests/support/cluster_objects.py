@@ -283,3 +283,36 @@ NODE_STATE: dict[str, Any] = {
         ],
     },
 }
+
+LEASE: dict[str, Any] = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"namespace": "kube-system", "name": "rdma-roll"},
+    "spec": {
+        "holderIdentity": "ann@control-1",
+        "acquireTime": "2026-11-01T00:00:00.000000Z",
+        "renewTime": "2026-11-01T00:01:00.000000Z",
+        "leaseDurationSeconds": 60,
+        "leaseTransitions": 1,
+    },
+}
+
+ROLL: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"namespace": "kube-system", "name": "rdma-roll-3f2a9c", "creationTimestamp": CREATED},
+    "data": {
+        "plan": '{"kind": "range", "old": "10.240.0.0/15", "new": "10.208.0.0/12", "strategy": "drain_all", '
+        '"fence": "cordon", "budget": 2, "nodes": ["n2", "n1"], "parent": "77be01", "prefix": "rdma-k8s/"}',
+        "record": '{"phase": "Paused", "switched": true, "started": "2026-11-01T00:00:10Z", '
+        '"reason": "the budget is used up", "kept": "{}"}',
+    },
+}
+
+BUDGET: dict[str, Any] = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"namespace": "ml", "name": "train"},
+    "spec": {"minAvailable": 2, "selector": {"matchLabels": {"job": "train"}}},
+    "status": {"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2},
+}

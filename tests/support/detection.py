@@ -30,13 +30,14 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     oca,
     ranges,
     roce,
+    roll,
     settings,
     tool,
 )
 
 CASES: list[Case] = [
     case
-    for area in (boot, node, settings, roce, oca, imds, ranges, fabric, dra, in_cluster, ack, tool)
+    for area in (boot, node, settings, roce, oca, imds, ranges, fabric, dra, in_cluster, ack, roll, tool)
     for case in area.CASES
 ]
 FAULTS = [case for case in CASES if case.is_fault]

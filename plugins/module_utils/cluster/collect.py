@@ -19,13 +19,18 @@ from ..core import cluster_networks as networks, cluster_reading as reading
 from ..core.cluster_snapshot import (
     SUBSETS,
     ApiServer,
+    Claim,
     ClusterCollector,
     ClusterSnapshot,
     DaemonSet,
+    DisruptionBudget,
     NetworkRange,
+    Roll,
+    RollLease,
 )
 from ..core.errors import RdmaError
-from ..core.kube.objects import mapping, text
+from ..core.kube.objects import mapping, namespace, text
+from ..core.roll.names import LEASE, RECORD_LABELS
 from ..core.snapshot import ReadError
 from ..version import VERSION
 from .sources import KINDS, FileSource, LiveSource
@@ -87,6 +92,10 @@ def collect(source: Source, name: str = "", subsets: Sequence[str] = SUBSETS) ->
         fields["admission_policies"] = run.policies()
     if "events" in subsets:
         fields["prepare_events"] = run.events()
+    if "rolls" in subsets:
+        fields["roll_leases"] = leases = run.roll_leases()
+        fields["rolls"] = run.rolls(leases or ())
+        fields["disruption_budgets"] = run.disruption_budgets(fields.get("claims"))
     return ClusterSnapshot(
         name=name,
         collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -219,6 +228,40 @@ class _Collection:
             )
         return tuple(shaped[:EVENTS])
 
+    def roll_leases(self) -> Optional[tuple[RollLease, ...]]:
+        """The Leases of rolls; more than one when rolls have used more than one namespace."""
+        found = self.objects("coordination.k8s.io", "leases", fieldSelector="metadata.name=" + LEASE)
+        if found is None:
+            return None
+        return tuple([reading.roll_lease(content) for content in found if _name(content) == LEASE])
+
+    def rolls(self, leases: Iterable[RollLease]) -> Optional[tuple[Roll, ...]]:
+        """The records of rolls, which stand beside their Leases."""
+        wanted = ",".join(["%s=%s" % pair for pair in sorted(RECORD_LABELS.items())])
+        shaped: list[Optional[Roll]] = []
+        for place in sorted({lease.namespace for lease in leases} or {networks.SYSTEM}):
+            found = self.objects("", "configmaps", place, labelSelector=wanted)
+            if found is None:
+                return None
+            shaped += [reading.roll(content) for content in found]
+        return tuple([roll for roll in shaped if roll is not None])
+
+    def disruption_budgets(self, claims: Optional[Iterable[Claim]]) -> Optional[tuple[DisruptionBudget, ...]]:
+        """The budgets, in namespaces with claims in use with the pods that have them: one list for a namespace."""
+        found = self.objects("policy", "poddisruptionbudgets")
+        if found is None:
+            return None
+        if claims is None:
+            return tuple([reading.disruption_budget(content, None) for content in found])
+        users: dict[str, set[str]] = {}
+        for claim in claims:
+            users.setdefault(claim.namespace, set()).update([entry.uid for entry in claim.reserved_for])
+        pods: dict[str, Objects] = {}
+        for place in sorted({namespace(content) for content in found}):
+            held = self.objects("", "pods", place) if users.get(place) else []
+            pods[place] = None if held is None else [pod for pod in held if _uid(pod) in users[place]]
+        return tuple([reading.disruption_budget(content, pods[namespace(content)]) for content in found])
+
     def _try(self, source: str, ask: Callable[[], Any], instead: dict[str, Any]) -> Any:
         """What ``ask`` gives, or for some errors something else; ``None`` with a reason for the others."""
         if self._stopped:
@@ -241,6 +284,10 @@ def _source_of(group: str, plural: str) -> str:
 
 def _name(content: dict[str, Any]) -> str:
     return text(mapping(content, "metadata").get("name"))
+
+
+def _uid(content: dict[str, Any]) -> str:
+    return text(mapping(content, "metadata").get("uid"))
 
 
 def _last(event: Any) -> str:

@@ -26,6 +26,8 @@ KINDS = {
     "pods": "Pod",
     "events": "Event",
     "configmaps": "ConfigMap",
+    "leases": "Lease",
+    "poddisruptionbudgets": "PodDisruptionBudget",
     "daemonsets": "DaemonSet",
     "servicecidrs": "ServiceCIDR",
     "ippools": "IPPool",

@@ -9,6 +9,7 @@ The objects come from an API server or from files of users; a value of another k
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
@@ -17,7 +18,9 @@ from . import cluster_snapshot as shapes
 from .ack.names import DAEMONSET as ACK_PLUGIN
 from .kube.devices import plain_attributes, qualified
 from .kube.objects import entries, mapping, text
+from .kube.selectors import selects
 from .redact import REPLACED, redacted
+from .roll.names import RECORD
 
 PREPARE_REASON = "FailedPrepareDynamicResources"
 """The reason of the events with which a kubelet says that it could not prepare a claim."""
@@ -26,6 +29,8 @@ OWN_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/part-of")
 """Labels with that value are on what this collection makes; what it applies also has a field manager of that name."""
 
 _OWN_ANNOTATIONS = ("rdma-k8s/", "rdma.k8s/", "sriovnetwork.openshift.io/")
+_ROLL_MARKS = ("roll-", "initial-unschedulable", "reboots")
+"""What annotations of a roll are called behind their prefix, which a plan can choose."""
 _BULKY_LABELS = ("feature.node.kubernetes.io/", "beta.kubernetes.io/")
 _SECRETS = r"--?[\w-]*(?:pass(?:word|phrase)|secret|token|credential|private-?key|api-?key)[\w-]*"
 _SECRET_OPTION = re.compile(_SECRETS, re.IGNORECASE)
@@ -52,9 +57,7 @@ def node(content: Mapping[str, Any]) -> shapes.ClusterNode:
         labels={
             k: v for k, v in _text_map(metadata.get("labels")).items() if not k.startswith(_BULKY_LABELS)
         },
-        annotations={
-            k: v for k, v in _text_map(metadata.get("annotations")).items() if k.startswith(_OWN_ANNOTATIONS)
-        },
+        annotations={k: v for k, v in _text_map(metadata.get("annotations")).items() if _is_kept(k)},
         unschedulable=spec.get("unschedulable") is True,
         taints=tuple([_taint(entry) for _at, entry in entries(spec.get("taints"))]),
         addresses=tuple(
@@ -76,6 +79,11 @@ def node(content: Mapping[str, Any]) -> shapes.ClusterNode:
         capacity=_extended(status.get("capacity")),
         allocatable=_extended(status.get("allocatable")),
     )
+
+
+def _is_kept(annotation: str) -> bool:
+    """Whether an annotation of a node is of this collection, of one of its rolls, or of the SR-IOV operator."""
+    return annotation.startswith(_OWN_ANNOTATIONS) or annotation.partition("/")[2].startswith(_ROLL_MARKS)
 
 
 def _extended(quantities: Any) -> dict[str, str]:
@@ -174,7 +182,24 @@ def claim(content: Mapping[str, Any]) -> shapes.Claim:
             ]
         ),
         status=tuple([_device_status(entry) for _at, entry in entries(status.get("devices"))]),
+        allocated_at=_allocated_at(metadata, allocation),
     )
+
+
+def _allocated_at(metadata: Mapping[str, Any], allocation: Mapping[str, Any]) -> str:
+    """When the devices were given: what the allocation says, else when its manager last wrote the status.
+
+    A claim that more pods come to share is written again, so the true time can be an earlier one.
+    """
+    told = text(allocation.get("allocationTimestamp"))
+    if told or not allocation:
+        return told
+    times = [
+        text(entry.get("time"))
+        for _at, entry in entries(metadata.get("managedFields"))
+        if "f:allocation" in mapping(entry, "fieldsV1", "f:status")
+    ]
+    return max(times, default="")
 
 
 def _node_of(allocation: Mapping[str, Any]) -> str:
@@ -458,6 +483,7 @@ def driver_pod(content: Mapping[str, Any], owner: shapes.DaemonSet) -> Optional[
         digest=text(states[0].get("imageID")).rpartition("@")[2] if states else "",
         revision=_text_map(metadata.get("labels")).get("controller-revision-hash", ""),
         args=args if args != wanted else None,
+        created=text(metadata.get("creationTimestamp")),
     )
 
 
@@ -592,6 +618,84 @@ def prepare_event(content: Mapping[str, Any]) -> Optional[shapes.PrepareEvent]:
         count=_number(content.get("count"), _number(series.get("count"), 1)),
         first=first or text(metadata.get("creationTimestamp")),
         last=last or text(metadata.get("creationTimestamp")),
+    )
+
+
+# --- rolls -----------------------------------------------------------------------------------------------------------
+
+
+def roll_lease(content: Mapping[str, Any]) -> shapes.RollLease:
+    """The Lease of rolls."""
+    metadata, spec, _status = _parts(content)
+    return shapes.RollLease(
+        namespace=text(metadata.get("namespace")),
+        holder=text(spec.get("holderIdentity")),
+        acquired=text(spec.get("acquireTime")),
+        renewed=text(spec.get("renewTime")),
+        duration=_number(spec.get("leaseDurationSeconds"), 0),
+    )
+
+
+def roll(content: Mapping[str, Any]) -> Optional[shapes.Roll]:
+    """The ConfigMap of a roll; ``None`` for another one."""
+    metadata = mapping(content, "metadata")
+    called = text(metadata.get("name"))
+    if not called.startswith(RECORD):
+        return None
+    plan, record = _document(content, "plan"), _document(content, "record")
+    missing = [name for name, found in (("plan", plan), ("record", record)) if found is None]
+    plan, record = plan or {}, record or {}
+    return shapes.Roll(
+        hash=called[len(RECORD) :],
+        namespace=text(metadata.get("namespace")),
+        created=text(metadata.get("creationTimestamp")),
+        changes=text(plan.get("kind")),
+        old=text(plan.get("old")),
+        new=text(plan.get("new")),
+        strategy=text(plan.get("strategy")),
+        fence=text(plan.get("fence")),
+        budget=_number(plan.get("budget"), 0),
+        nodes=_texts(plan.get("nodes")),
+        parent=text(plan.get("parent")),
+        phase=text(record.get("phase")),
+        switched=record.get("switched") is True,
+        started=text(record.get("started")),
+        reason=text(record.get("reason"))[:_MESSAGE],
+        kept=text(record.get("kept")),
+        unread="its %s is no JSON object" % " and ".join(missing) if missing else "",
+    )
+
+
+def _document(content: Mapping[str, Any], key: str) -> Optional[dict[str, Any]]:
+    """A JSON object in a ConfigMap; ``None``: it is none."""
+    try:
+        found = json.loads(text(mapping(content, "data").get(key)))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def disruption_budget(
+    content: Mapping[str, Any], pods: Optional[Iterable[Mapping[str, Any]]]
+) -> shapes.DisruptionBudget:
+    """A PodDisruptionBudget.
+
+    :param pods: those of its namespace that have claims; ``None``: not read.
+    """
+    metadata, spec, status = _parts(content)
+    selected = [
+        text(mapping(pod, "metadata").get("name"))
+        for pod in pods or ()
+        if selects(spec.get("selector"), mapping(pod, "metadata", "labels"))
+    ]
+    return shapes.DisruptionBudget(
+        namespace=text(metadata.get("namespace")),
+        name=text(metadata.get("name")),
+        allowed=_number(status.get("disruptionsAllowed"), 0),
+        healthy=_number(status.get("currentHealthy"), 0),
+        desired=_number(status.get("desiredHealthy"), 0),
+        expected=_number(status.get("expectedPods"), 0),
+        pods=None if pods is None else tuple(selected),
     )
 
 

@@ -20,7 +20,7 @@ from .snapshot import ReadError
 
 KIND = "ClusterSnapshot"
 SCHEMA_VERSION = 1
-SUBSETS = ("nodes", "dra", "drivers", "networks", "attachments", "policies", "events")
+SUBSETS = ("nodes", "dra", "drivers", "networks", "attachments", "policies", "events", "rolls")
 """All that can be asked for, and what is read when nothing is asked for."""
 
 
@@ -183,7 +183,8 @@ class Consumer:
 @dataclass(frozen=True)
 class Claim:
     """A claim. ``allocated`` says whether it has devices; ``node`` is the node they are on, ``owner`` the pod that it
-    was made for, ``deleted`` when its deletion was asked for (DRA-016)."""
+    was made for, ``deleted`` when its deletion was asked for (DRA-016), ``allocated_at`` when its devices were last
+    given by the scheduler (ROLL-006)."""
 
     namespace: str = codec.text()
     name: str = codec.text()
@@ -199,6 +200,7 @@ class Claim:
     devices: tuple[AllocatedDevice, ...] = codec.items(AllocatedDevice)
     reserved_for: tuple[Consumer, ...] = codec.items(Consumer)
     status: tuple[DeviceStatus, ...] = codec.items(DeviceStatus)
+    allocated_at: str = codec.text("")
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,8 @@ class DriverContainer:
 class DriverPod:
     """A pod of a DaemonSet. ``digest`` is the image that its first container runs. ``args`` are those of its containers
     by name when they are not those of the DaemonSet, as after a change with the strategy OnDelete; else ``None``.
-    ``trouble`` says why a pod that is not ready waits, and how its container ended."""
+    ``trouble`` says why a pod that is not ready waits, and how its container ended. ``created`` is when the pod was
+    made, ``started`` when its container last started."""
 
     name: str = codec.text()
     node: str = codec.text("")
@@ -271,6 +274,7 @@ class DriverPod:
     digest: str = codec.text("")
     revision: str = codec.text("")
     args: Optional[dict[str, list[str]]] = codec.anything()
+    created: str = codec.text("")
 
 
 @dataclass(frozen=True)
@@ -391,6 +395,64 @@ class PrepareEvent:
 
 
 @dataclass(frozen=True)
+class RollLease:
+    """The Lease of rolls: who drives one. ``holder`` is empty when nobody does; ``duration`` in seconds."""
+
+    namespace: str = codec.text()
+    holder: str = codec.text("")
+    acquired: str = codec.text("")
+    renewed: str = codec.text("")
+    duration: int = codec.integer(0)
+
+
+@dataclass(frozen=True)
+class Roll:
+    """The record of a roll: what its plan wants, and how far it is. ``hash`` is its name, ``changes``
+    what it changes: ``range``, ``netns_mode`` or ``oca_network``.
+
+    ``nodes`` are in the order in which they come; ``parent`` is the hash of the roll that it takes back. ``kept`` is
+    what it must restore at its end, as the target wrote it. ``unread`` says why the record could not be understood.
+    """
+
+    hash: str = codec.text()
+    namespace: str = codec.text("")
+    created: str = codec.text("")
+    changes: str = codec.text("")
+    old: str = codec.text("")
+    new: str = codec.text("")
+    strategy: str = codec.text("")
+    fence: str = codec.text("")
+    budget: int = codec.integer(0)
+    nodes: tuple[str, ...] = codec.texts()
+    parent: str = codec.text("")
+    phase: str = codec.text("")
+    switched: bool = codec.boolean(False)
+    started: str = codec.text("")
+    reason: str = codec.text("")
+    kept: str = codec.text("")
+    unread: str = codec.text("")
+
+
+@dataclass(frozen=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget: the numbers of its status (``expected`` pods, ``desired`` of them healthy at least), and
+    of the pods that it selects the names of those with claims; ``pods`` is ``None`` when they were not read."""
+
+    namespace: str = codec.text()
+    name: str = codec.text()
+    allowed: int = codec.integer(0)
+    healthy: int = codec.integer(0)
+    desired: int = codec.integer(0)
+    expected: int = codec.integer(0)
+    pods: Optional[tuple[str, ...]] = codec.texts(None)
+
+    @property
+    def never(self) -> bool:
+        """Whether it allows no eviction even when all of its pods are healthy."""
+        return 0 < self.expected <= self.desired
+
+
+@dataclass(frozen=True)
 class ClusterSnapshot:
     """All that was read from one cluster. See the module's docstring for the meaning of ``None`` and of empty lists."""
 
@@ -421,6 +483,9 @@ class ClusterSnapshot:
     sriov_node_states: Optional[tuple[SriovNodeState, ...]] = codec.items(SriovNodeState, None)
     admission_policies: Optional[tuple[AdmissionPolicy, ...]] = codec.items(AdmissionPolicy, None)
     prepare_events: Optional[tuple[PrepareEvent, ...]] = codec.items(PrepareEvent, None)
+    roll_leases: Optional[tuple[RollLease, ...]] = codec.items(RollLease, None)
+    rolls: Optional[tuple[Roll, ...]] = codec.items(Roll, None)
+    disruption_budgets: Optional[tuple[DisruptionBudget, ...]] = codec.items(DisruptionBudget, None)
 
     @classmethod
     def from_dict(cls, document: Any) -> ClusterSnapshot:

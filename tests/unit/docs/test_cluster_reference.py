@@ -46,6 +46,9 @@ SECTIONS = {
     "admission_policies": cluster_snapshot.AdmissionPolicy,
     "bindings": cluster_snapshot.PolicyBinding,
     "prepare_events": cluster_snapshot.PrepareEvent,
+    "roll_leases": cluster_snapshot.RollLease,
+    "rolls": cluster_snapshot.Roll,
+    "disruption_budgets": cluster_snapshot.DisruptionBudget,
 }
 
 

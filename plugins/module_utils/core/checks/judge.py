@@ -30,6 +30,7 @@ from . import (
     ranges,
     ranges_in_use,
     roce,
+    roll,
     settings,
     tool,
 )
@@ -38,7 +39,7 @@ from .custom import CompiledCheck, compile_checks
 from .policy import ACK, Policy
 from .registry import AREA_TARGETS, CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, settings, roce, oca, imds, ranges, ranges_in_use, fabric, dra, ack, tool)
+AREAS = (boot, node_area, settings, roce, oca, imds, ranges, ranges_in_use, fabric, dra, ack, roll, tool)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {

@@ -58,8 +58,9 @@ AREA_TARGETS = {
     "RANGE": ("oke_dranet",),
     "DRA": ("oke_dranet",),
     "ACK": ("ack_lingjun",),
+    "ROLL": ("oke_dranet", "spiderpool_sriov"),
 }
-"""Areas that are for one target only; their checks do not take part in the judgement of another one."""
+"""Areas that are not for all targets; their checks do not take part in the judgement of another one."""
 NOT_ON_LINGJUN = ("oke_dranet", "spiderpool_sriov")
 """Targets of what does not hold on Lingjun nodes, whose RDMA NICs are bonds with other names (A18)."""
 

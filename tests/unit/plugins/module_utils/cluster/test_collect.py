@@ -284,6 +284,71 @@ def test_what_is_asked_of_whom(wire: Wire, tmp_path: Path) -> None:
     assert not any("secret" in path for path in asked)
 
 
+WITH_ROLLS = {**SERVED, "coordination.k8s.io": ["leases"], "policy": ["poddisruptionbudgets"]}
+
+
+@pytest.fixture
+def rolling(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    """A server with a roll, and a claim in use in the namespace of a disruption budget."""
+    monkeypatch.setattr(sys.modules[__name__], "SERVED", WITH_ROLLS)
+    pod = {"metadata": {"namespace": "ml", "name": "train-0", "uid": "uid-p", "labels": {"job": "train"}}}
+    other = {"metadata": {"namespace": "ml", "name": "web", "uid": "uid-w", "labels": {"job": "train"}}}
+    claim = copy.deepcopy(cluster_objects.CLAIM)
+    claim["status"]["reservedFor"] = [{"resource": "pods", "name": "train-0", "uid": "uid-p"}]
+    elsewhere = {**cluster_objects.BUDGET, "metadata": {"namespace": "web", "name": "web"}}
+    wire.lists.update(
+        leases=[cluster_objects.LEASE],
+        configmaps=[cluster_objects.ROLL],
+        poddisruptionbudgets=[cluster_objects.BUDGET, elsewhere],
+        resourceclaims=[claim],
+        pods=[cluster_objects.POD, pod, other],
+    )
+    return wire
+
+
+def test_rolls_and_what_they_respect(rolling: Wire, tmp_path: Path) -> None:
+    """Records beside the Lease, found by their label; pods only where both claims and budgets are."""
+    found = read(rolling, tmp_path, "dra", "rolls")
+    assert [lease.holder for lease in found.roll_leases or ()] == ["ann@control-1"]
+    assert [(roll.hash, roll.phase) for roll in found.rolls or ()] == [("3f2a9c", "Paused")]
+    assert [(budget.name, budget.pods) for budget in found.disruption_budgets or ()] == [
+        ("train", ("train-0",)),
+        ("web", ()),
+    ]
+    asked = {request.path: request.query for request in rolling.api.requests}
+    assert asked["/apis/coordination.k8s.io/v1/leases"]["fieldSelector"] == "metadata.name=rdma-roll"
+    labels = "app.kubernetes.io/component=roll,app.kubernetes.io/managed-by=rdma.k8s"
+    assert asked["/api/v1/namespaces/kube-system/configmaps"]["labelSelector"] == labels
+    assert [path for path in asked if path.endswith("/pods")] == ["/api/v1/namespaces/ml/pods"]
+
+
+def test_without_a_lease_the_records_are_looked_for_in_kube_system(rolling: Wire, tmp_path: Path) -> None:
+    rolling.lists["leases"] = [{"metadata": {"namespace": "x", "name": "other"}}]
+    found = read(rolling, tmp_path, "rolls")
+    assert (found.roll_leases, len(found.rolls or ())) == ((), 1)
+    assert [budget.pods for budget in found.disruption_budgets or ()] == [None, None]  # no claims were read
+
+
+def test_pods_of_workloads_that_may_not_be_read(rolling: Wire, tmp_path: Path) -> None:
+    rolling.trouble["/api/v1/namespaces/ml/pods"] = status(403, "pods is forbidden")
+    found = read(rolling, tmp_path, "dra", "rolls")
+    assert [budget.pods for budget in found.disruption_budgets or ()] == [None, ()]
+    assert "pods" in found.error_of("pods")
+
+
+def test_rolls_that_may_not_be_read(rolling: Wire, tmp_path: Path) -> None:
+    for path in ("coordination.k8s.io/v1/leases", "policy/v1/poddisruptionbudgets"):
+        rolling.trouble["/apis/" + path] = status(403, "forbidden")
+    rolling.trouble["/api/v1/namespaces/kube-system/configmaps"] = status(403, "forbidden")
+    found = read(rolling, tmp_path, "dra", "rolls")
+    assert (found.roll_leases, found.rolls, found.disruption_budgets) == (None, None, None)
+    assert {error.source for error in found.errors} == {
+        "leases.coordination.k8s.io",
+        "configmaps",
+        "poddisruptionbudgets.policy",
+    }
+
+
 def test_what_may_not_be_read_is_not_known(wire: Wire, tmp_path: Path) -> None:
     forbidden = 'claims is forbidden: User "u" cannot list resource "resourceclaims"'
     wire.trouble["/apis/resource.k8s.io/v1/resourceclaims"] = status(403, forbidden)

@@ -415,6 +415,92 @@ def test_events() -> None:
     assert reading.prepare_event({**content, "reason": "Started"}) is None
 
 
+def test_the_lease_of_rolls() -> None:
+    assert reading.roll_lease(objects.LEASE) == shapes.RollLease(
+        "kube-system", "ann@control-1", "2026-11-01T00:00:00.000000Z", "2026-11-01T00:01:00.000000Z", 60
+    )
+    assert reading.roll_lease({"spec": {"holderIdentity": None}}) == shapes.RollLease("")
+
+
+def test_the_record_of_a_roll() -> None:
+    found = reading.roll(objects.ROLL)
+    assert found == shapes.Roll(
+        hash="3f2a9c",
+        namespace="kube-system",
+        created=objects.CREATED,
+        changes="range",
+        old="10.240.0.0/15",
+        new="10.208.0.0/12",
+        strategy="drain_all",
+        fence="cordon",
+        budget=2,
+        nodes=("n2", "n1"),
+        parent="77be01",
+        phase="Paused",
+        switched=True,
+        started="2026-11-01T00:00:10Z",
+        reason="the budget is used up",
+        kept="{}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "unread"),
+    [
+        ({}, "its plan and record is no JSON object"),
+        ({"plan": "{}", "record": "["}, "its record is no JSON object"),
+        ({"plan": "[]", "record": "{}"}, "its plan is no JSON object"),
+    ],
+)
+def test_a_record_that_cannot_be_understood(data: dict[str, str], unread: str) -> None:
+    found = reading.roll({"metadata": {"name": "rdma-roll-a"}, "data": data})
+    assert found == shapes.Roll("a", unread=unread)
+    assert reading.roll({"metadata": {"name": "settings"}, "data": data}) is None
+
+
+def test_marks_of_a_roll_are_kept_whatever_their_prefix() -> None:
+    """Everything else of others is left out, as are annotations without a prefix."""
+    marks = {"example.com/roll-state": "Done", "example.com/initial-unschedulable": "false", "a/reboots": "1"}
+    others = {"example.com/state": "x", "roll-state": "x", "example.com/scroll-state": "x"}
+    found = reading.node({"metadata": {"name": "n", "annotations": {**marks, **others}}})
+    assert found.annotations == marks
+
+
+def test_a_disruption_budget() -> None:
+    """Of the pods with claims the names of those that it selects; without pods it is not known whom it selects."""
+    pods = [{"metadata": {"name": name, "labels": {"job": name}}} for name in ("train", "other")]
+    found = reading.disruption_budget(objects.BUDGET, pods)
+    assert found == shapes.DisruptionBudget("ml", "train", 0, 2, 2, 2, ("train",))
+    assert reading.disruption_budget(objects.BUDGET, None).pods is None
+
+
+@pytest.mark.parametrize(
+    ("desired", "expected", "never"),
+    [(2, 2, True), (3, 2, True), (1, 2, False), (0, 0, False), (0, 2, False)],
+)
+def test_a_budget_that_never_allows_an_eviction(desired: int, expected: int, never: bool) -> None:
+    """One without pods has nothing to refuse."""
+    assert shapes.DisruptionBudget("ml", "a", desired=desired, expected=expected).never is never
+
+
+def test_when_a_claim_got_its_devices() -> None:
+    """As the allocation says, else when the status with it was last written; nothing for a claim without one."""
+
+    def at(*entries: dict[str, Any], **allocation: str) -> str:
+        status = {"allocation": {"devices": {}, **allocation}}
+        return reading.claim({"metadata": {"managedFields": list(entries)}, "status": status}).allocated_at
+
+    spec = {"time": "2026-11-09T00:00:00Z", "fieldsV1": {"f:spec": {}}}
+    old, new = (
+        {"time": "2026-11-0%dT00:00:00Z" % day, "fieldsV1": {"f:status": {"f:allocation": {}}}}
+        for day in (1, 2)
+    )
+    assert at(new, old, spec) == "2026-11-02T00:00:00Z"
+    assert at(new, allocationTimestamp="2026-11-01T10:00:00Z") == "2026-11-01T10:00:00Z"
+    assert at(spec) == ""
+    assert reading.claim({"metadata": {"managedFields": [new]}}).allocated_at == ""
+
+
 READERS: list[Callable[[Any], Any]] = [
     reading.node,
     reading.resource_slice,
@@ -429,6 +515,8 @@ READERS: list[Callable[[Any], Any]] = [
     reading.sriov_node_state,
     reading.prepare_event,
     reading.is_ours,
+    reading.roll_lease,
+    reading.roll,
 ]
 SAMPLES = [
     objects.NODE,
@@ -437,6 +525,9 @@ SAMPLES = [
     objects.DAEMONSET,
     objects.POD,
     objects.NODE_STATE,
+    objects.LEASE,
+    objects.ROLL,
+    objects.BUDGET,
 ]
 
 
@@ -464,12 +555,15 @@ def test_values_of_another_kind_count_as_absent(where: tuple[Any, tuple[Any, ...
     for reader in READERS:
         reader(content)
     reading.driver_pod(content, reading.daemonset(objects.DAEMONSET))
+    reading.disruption_budget(objects.BUDGET, [content])
     snapshot = ClusterSnapshot(
         nodes=(reading.node(content),),
         slices=(reading.resource_slice(content),),
         claims=(reading.claim(content),),
         daemonsets=(reading.daemonset(content),),
         sriov_node_states=(reading.sriov_node_state(content),),
+        roll_leases=(reading.roll_lease(content),),
+        disruption_budgets=(reading.disruption_budget(content, None),),
     )
     for compact in (False, True):
         document = json.loads(json.dumps(snapshot.to_dict(compact)))

@@ -23,6 +23,8 @@ from ansible_collections.rdma.k8s.tests.support import cluster_fleet as api, fle
 from ansible_collections.rdma.k8s.tests.support.cases import GB200_IB, GB200_V3, H100, SICK, Case
 
 DENIED = "is not allowed"
+NO_NODES = "ROLL-002 unknown ROLL-003 unknown ROLL-008 unknown"
+"""What the checks of rolls say without the nodes of the cluster."""
 
 
 def case(
@@ -285,6 +287,7 @@ CASES = [
         "kube-system/dranet: RollingUpdate, while a roll goes on: 10.140.77.19 (Draining)",
         "a rolling update in a roll",
         rolling("RollingUpdate", "Draining"),
+        also="ROLL-002 fail",
     ),
     case(
         "RDMA-DRA-002",
@@ -303,7 +306,7 @@ CASES = [
         "The subset 'nodes' of the cluster was not read",
         "a rolling update of nodes that were not read",
         lambda cluster: not_asked("nodes", "nodes")(rolling("RollingUpdate", "")(cluster)),
-        also="DRA-001 unknown DRA-006 unknown RANGE-017 unknown",
+        also="DRA-001 unknown DRA-006 unknown RANGE-017 unknown " + NO_NODES,
     ),
     # RDMA-DRA-003: F92-F95
     case(
@@ -391,7 +394,7 @@ CASES = [
         "The subset 'nodes' of the cluster was not read",
         "nodes that were not read",
         not_asked("nodes", "nodes"),
-        also="DRA-001 unknown RANGE-017 unknown",
+        also="DRA-001 unknown RANGE-017 unknown " + NO_NODES,
     ),
     # RDMA-DRA-007: F99
     case("RDMA-DRA-007", "pass", "Selected by: rdma-nic", "a device class"),

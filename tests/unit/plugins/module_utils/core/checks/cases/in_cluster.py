@@ -275,7 +275,14 @@ CASES = [
         inputs=in_two_networks,
         settings={"child_range": api.CHILD_RANGE},
     ),
-    case("RDMA-RANGE-017", "pass", "no other range", "a cordoned node", fenced(unschedulable=True)),
+    case(
+        "RDMA-RANGE-017",
+        "pass",
+        "no other range",
+        "a cordoned node",
+        fenced(unschedulable=True),
+        also="ROLL-003 warn",
+    ),
     case(
         "RDMA-RANGE-017",
         "pass",
