@@ -14,9 +14,18 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
-from ..cluster_snapshot import Claim, ClusterNode, ClusterSnapshot, DisruptionBudget, Roll, RollLease
+from ..cluster_snapshot import (
+    Claim,
+    ClusterNode,
+    ClusterSnapshot,
+    DeviceTaintRule,
+    DisruptionBudget,
+    Roll,
+    RollLease,
+)
 from ..finding import CRITICAL, ERROR, INFO, WARN, WARNING, Detail
 from ..oke.constants import DRIVER
+from ..roll.fence import MARK as DRAIN_MARK, RULE_NAME as DRAIN_RULE
 from ..roll.names import LEASE, RECORD, TAINT, Phase, State
 from .context import Fleet, cluster_reason
 from .registry import Outcome, bad, cluster_check, listed, ok, passed, rolled_up, skipped, unclear, unknown
@@ -161,13 +170,17 @@ def foreign_cordons(fleet: Fleet) -> Outcome:
         return missing
     wanted = _rdma_nodes(fleet)
     details = [
-        bad(node.name, "is cordoned without an owner", "schedulable", "unschedulable")
+        bad(node.name, _cordoned_by(node), "schedulable", "unschedulable")
         if node.unschedulable and not mark(node, "roll-owner")
         else ok(node.name)
         for node in cluster.nodes or ()
         if node.name in wanted
     ]
     return rolled_up(details, "None of %d.", "No RDMA node is known.", as_status=WARN)
+
+
+def _cordoned_by(node: ClusterNode) -> str:
+    return "is cordoned by a drain" if mark(node, DRAIN_MARK) else "is cordoned without an owner"
 
 
 def _rdma_nodes(fleet: Fleet) -> set[str]:
@@ -357,7 +370,7 @@ def restored(fleet: Fleet) -> Outcome:
         return missing
     newest = [roll for roll in rolls if roll.kept][-1:]
     details = [detail for roll in newest for detail in _strategies(roll, cluster)]
-    return rolled_up(details, "As before the roll.", "No roll has changed a strategy.")
+    return rolled_up(details, "As before the roll.", "Every roll has put back what it kept.")
 
 
 def _strategies(roll: Roll, cluster: ClusterSnapshot) -> Iterator[Detail]:
@@ -421,9 +434,7 @@ def taints(fleet: Fleet) -> Outcome:
     missing = _unread(cluster, "taint_rules")
     if missing is not None:
         return missing
-    rules = [
-        rule for rule in cluster.taint_rules or () if rule.taint.partition(":")[0].split("=")[0] == TAINT
-    ]
+    rules = [rule for rule in cluster.taint_rules or () if _of_roll(rule)]
     if not rules:
         return passed("There is none.")
     missing = _unread(cluster, "rolls", "nodes")
@@ -438,3 +449,8 @@ def taints(fleet: Fleet) -> Outcome:
         for rule in rules
     ]
     return rolled_up(details, "%d rules, each of a roll that goes on.", "")
+
+
+def _of_roll(rule: DeviceTaintRule) -> bool:
+    """Whether a rule has our key and is not that of a drain, which stays until the drain is taken back."""
+    return rule.taint.partition(":")[0].partition("=")[0] == TAINT and not rule.name.startswith(DRAIN_RULE)

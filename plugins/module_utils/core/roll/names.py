@@ -20,7 +20,7 @@ RECORD = "rdma-roll-"
 
 LEASE = "rdma-roll"
 
-RECORD_LABELS = {"app.kubernetes.io/managed-by": "rdma.k8s", "app.kubernetes.io/component": "roll"}
+RECORD_LABELS = {"app.kubernetes.io/managed-by": "rdma.k8s", "app.kubernetes.io/component": "rdma-roll"}
 """On the ConfigMap of every roll, so that one list finds them; the Lease, in the same namespace, has its own name."""
 
 TAINT = "rdma-k8s/roll"

@@ -317,7 +317,7 @@ def test_rolls_and_what_they_respect(rolling: Wire, tmp_path: Path) -> None:
     ]
     asked = {request.path: request.query for request in rolling.api.requests}
     assert asked["/apis/coordination.k8s.io/v1/leases"]["fieldSelector"] == "metadata.name=rdma-roll"
-    labels = "app.kubernetes.io/component=roll,app.kubernetes.io/managed-by=rdma.k8s"
+    labels = "app.kubernetes.io/component=rdma-roll,app.kubernetes.io/managed-by=rdma.k8s"
     assert asked["/api/v1/namespaces/kube-system/configmaps"]["labelSelector"] == labels
     assert [path for path in asked if path.endswith("/pods")] == ["/api/v1/namespaces/ml/pods"]
 

@@ -112,8 +112,10 @@ def claimed(at: str) -> Edit:
     return lambda cluster: api.edit_claim(cluster, allocated_at=at)
 
 
-def rule(pool: str = SICK, taint: str = "rdma-k8s/roll=3f2a9c:NoSchedule") -> Edit:
-    found = DeviceTaintRule("rdma-roll-3f2a9c-0", "dra.net", pool, "", taint)
+def rule(
+    pool: str = SICK, taint: str = "rdma-k8s/roll=3f2a9c:NoSchedule", name: str = "rdma-roll-3f2a9c-0"
+) -> Edit:
+    found = DeviceTaintRule(name, "dra.net", pool, "", taint)
     return lambda cluster: replace(cluster, taint_rules=(found,))
 
 
@@ -225,6 +227,13 @@ CASES = [
         "10.140.77.19: is cordoned without an owner",
         "a cordon without an owner",
         cordoned,
+    ),
+    case(
+        "RDMA-ROLL-003",
+        "warn",
+        "10.140.77.19: is cordoned by a drain",
+        "a cordon of a drain",
+        both(marked("", "", drain_fence="cordon"), cordoned),
     ),
     case(
         "RDMA-ROLL-003",
@@ -436,7 +445,7 @@ CASES = [
     case(
         "RDMA-ROLL-007",
         "skip",
-        "No roll has changed a strategy",
+        "Every roll has put back what it kept",
         "a roll without a driver",
         both(rolls(roll(phase="Complete")), no_driver),
         also="DRA-001 fail",
@@ -467,6 +476,7 @@ CASES = [
     ),
     # RDMA-ROLL-009
     case("RDMA-ROLL-009", "pass", "There is none", "no rules"),
+    case("RDMA-ROLL-009", "pass", "There is none", "a rule of a drain", rule(name="rdma-drain-n1")),
     case(
         "RDMA-ROLL-009", "pass", "There is none", "a rule of somebody else", rule(taint="broken:NoSchedule")
     ),
