@@ -5,7 +5,7 @@
 
 The controller in it is the real loop: the same ``conduct``, ``heard``, ``advance`` and ``release``, patches with the
 resource version as precondition, effects after the patch. It can die before or after each thing that it does, and
-another one follows. The world itself watches what must never happen and raises ``Broken`` when it does.
+another one follows. The world itself watches what must never happen and raises ``BrokenError`` when it does.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.names import Ph
 
 OLD, NEW = "10.224.0.0/12", "10.208.0.0/12"
 BOOT = 90.0
+IN_FLIGHT = (State.APPLIED, State.REBOOTING, State.DRIVER_RESTARTED, State.VERIFIED)
 
 
-class Broken(AssertionError):
+class BrokenError(AssertionError):
     """Something happened that must never happen."""
 
 
@@ -47,7 +48,7 @@ class Killed(BaseException):
     """The controller died."""
 
 
-class Conflict(Exception):
+class ConflictError(Exception):
     """The node changed since it was read."""
 
 
@@ -225,7 +226,10 @@ class World:
         def action() -> None:
             node = self.nodes.get(name)
             if node is None or patch.version != str(node.version) or self.random.random() < self.faults.patch:
-                raise Conflict
+                raise ConflictError
+            entered = patch.annotations.get("roll-state")
+            if entered == (State.APPLIED if plan.strategy is Strategy.DRAIN_ALL else State.FENCED).value:
+                self.may_begin(node)
             node.version += 1
             for key, text in patch.annotations.items():
                 if text is None:
@@ -234,12 +238,11 @@ class World:
                     node.annotations[plan.prefix + key] = text
             node.label = patch.label
             if patch.unschedulable is True and not node.cordoned:
-                self.may_disrupt(node, fence=True)
                 node.cordoned = True
                 node.uncordoned = False
             elif patch.unschedulable is False:
                 if node.cordoned_by_others:
-                    raise Broken("the cordon of somebody else on %s was removed" % name)
+                    raise BrokenError("the cordon of somebody else on %s was removed" % name)
                 if node.cordoned:
                     self.uncordons[name] = self.uncordons.get(name, 0) + 1
                 node.cordoned = False
@@ -259,7 +262,7 @@ class World:
     def switch(self, value: str) -> None:
         def action() -> None:
             if not self.on_delete:
-                raise Broken("the value was switched while the driver's pods are replaced at once")
+                raise BrokenError("the value was switched while the driver's pods are replaced at once")
             self.value = value
 
         self.did("switch", action)
@@ -268,7 +271,7 @@ class World:
         def action() -> None:
             for node in self.nodes.values():
                 if node.driver_value != self.value and (self.schedulable(node) or self.users(node)):
-                    raise Broken(
+                    raise BrokenError(
                         "restoring the strategy restarts the driver of %s, which is in use" % node.name
                     )
             self.on_delete = "OnDelete" in kept
@@ -300,7 +303,7 @@ class World:
                     return False
                 self.evicted[uid] = self.evicted.get(uid, 0) + 1
                 if self.evicted[uid] > 1 or pod.gone_at is not None:
-                    raise Broken("pod %s was evicted twice" % uid)
+                    raise BrokenError("pod %s was evicted twice" % uid)
                 pod.gone_at = self.now + self.random.uniform(1, 40)
                 return True
 
@@ -315,7 +318,6 @@ class World:
     def do_Fence(self, node: Node, effect: Fence, told: Told, plan: Plan) -> Told:  # noqa: N802
         def action() -> None:
             if effect.present and not node.rule:
-                self.may_disrupt(node, fence=True)
                 node.uncordoned = False
             if node.rule and not effect.present:
                 self.uncordons[node.name] = self.uncordons.get(node.name, 0) + 1
@@ -338,12 +340,12 @@ class World:
             if effect.boot_id != "boot-%d" % node.boot or not self.ready(node):
                 return
             self.must_be_idle(node, "rebooted")
-            self.may_disrupt(node)
+            self.must_be_begun(node)
             node.reboots += 1
             node.boot += 1
             node.up_at = self.now + BOOT
             if node.reboots > 2:
-                raise Broken("%s was rebooted %d times" % (node.name, node.reboots))
+                raise BrokenError("%s was rebooted %d times" % (node.name, node.reboots))
 
         self.did("reboot", action)
         return replace(told, asked=self.now)
@@ -354,7 +356,7 @@ class World:
             def action(uid: str = pod.uid) -> None:
                 if node.driver == uid:
                     self.must_be_idle(node, "given a new driver")
-                    self.may_disrupt(node)
+                    self.must_be_begun(node)
                     self.new_driver(node)
 
             self.did("restart", action)
@@ -383,25 +385,31 @@ class World:
 
     def must_be_idle(self, node: Node, what: str) -> None:
         if self.users(node):
-            raise Broken("%s was %s while it was in use" % (node.name, what))
+            raise BrokenError("%s was %s while it was in use" % (node.name, what))
 
-    def outage(self, node: Node) -> bool:
-        plan = self.plan
-        if plan is None:
-            return False
+    def outage(self, node: Node, plan: Plan) -> bool:
+        """Whether a node is unusable, or about to be."""
         if not self.ready(node) or not self.driver_ready(node) or node.cordoned_by_others:
             return True
-        fenced = node.cordoned or node.rule
-        return plan.strategy is Strategy.ROLLING and fenced
+        if plan.strategy is Strategy.ROLLING:
+            return node.cordoned or node.rule
+        seen = marks.read(node.annotations, plan.prefix)
+        return seen.state in (*IN_FLIGHT, State.FAILED) and self.published(node) != plan.new
 
-    def may_disrupt(self, node: Node, fence: bool = False) -> None:
-        """Never more nodes than the budget are made unusable."""
+    def may_begin(self, node: Node) -> None:
+        """Never more nodes than the budget are made unusable; what others make unusable later is not our doing."""
         plan = self.plan
-        if plan is None or (fence and (plan.strategy is Strategy.DRAIN_ALL or node.uncordoned)):
+        if plan is None or self.faults.stale:
             return
-        out = {other.name for other in self.nodes.values() if self.outage(other)}
+        out = {other.name for other in self.nodes.values() if self.outage(other, plan)}
         if node.name not in out and len(out) >= plan.budget:
-            raise Broken("%s is made unusable although %s are" % (node.name, sorted(out)))
+            raise BrokenError("%s is made unusable although %s are" % (node.name, sorted(out)))
+
+    def must_be_begun(self, node: Node) -> None:
+        """Nothing is done to a driver or a node before that is written onto the node."""
+        seen = marks.read(node.annotations)
+        if seen.state not in IN_FLIGHT or not (node.cordoned or node.rule or node.uncordoned):
+            raise BrokenError("%s is changed while it is %s" % (node.name, seen))
 
     def check(self) -> None:
         """In drain_all two values are never offered to workloads at the same time."""
@@ -413,7 +421,7 @@ class World:
             if self.schedulable(node) and not node.uncordoned and self.published(node)
         }
         if len(offered) > 1:
-            raise Broken("workloads are offered %s" % sorted(offered))
+            raise BrokenError("workloads are offered %s" % sorted(offered))
 
     # --- time
 
@@ -442,6 +450,9 @@ class World:
         if places:
             self.start(work, self.random.choice(places), job)
 
+    def is_ours(self, node: Node) -> bool:
+        return bool(marks.read(node.annotations).owner)
+
     def people(self) -> None:
         """Somebody does something."""
         node = self.random.choice(list(self.nodes.values()))
@@ -451,7 +462,8 @@ class World:
             self.schedule("stray", False)
         elif what == 1:
             node.up_at = max(node.up_at, self.now + self.random.uniform(5, 60))
-        elif what == 2 and not node.cordoned:
+        elif what == 2 and not node.cordoned and not (self.is_ours(node) and not node.rule):
+            # A cordon on a node that was fenced by a cordon of ours a moment ago looks like that one.
             node.cordoned = node.cordoned_by_others = True
         elif what == 3 and node.cordoned_by_others:
             node.cordoned = node.cordoned_by_others = False
@@ -542,7 +554,7 @@ class Controller:
         if step.patch is not None:
             try:
                 self.world.patch(name, step.patch, self.plan)
-            except Conflict:
+            except ConflictError:
                 return False
             if name in self.world.nodes:  # the answer to the patch is the next view
                 self.hear(self.world.view(self.world.nodes[name], self.plan))
@@ -580,12 +592,12 @@ def run(
         except Killed:
             deaths += 1
             if deaths > lives:
-                raise Broken("every controller died") from None
+                raise BrokenError("every controller died") from None
             controller = Controller(world, plan)
         if until is not None and until():
             return world.record.phase, deaths
         world.sleep(world.random.choice((2.0, 5.0, 5.0, 10.0)))
-    raise Broken("nothing came to an end: %s %s" % (controller.orders.reason, states(world, plan)))
+    raise BrokenError("nothing came to an end: %s %s" % (controller.orders.reason, states(world, plan)))
 
 
 def states(world: World, plan: Plan) -> Mapping[str, str]:
@@ -600,7 +612,7 @@ def states(world: World, plan: Plan) -> Mapping[str, str]:
 def complete(world: World, plan: Plan, value: str = NEW) -> None:
     """Everything is as it must be at the end of a roll that went through.
 
-    :raises Broken: it is not.
+    :raises BrokenError: it is not.
     """
     name = planning.digest(plan)
     for node in world.nodes.values():
@@ -618,6 +630,6 @@ def complete(world: World, plan: Plan, value: str = NEW) -> None:
             if bad
         ]
         if wrong:
-            raise Broken("%s %s" % (node.name, ", ".join(wrong)))
+            raise BrokenError("%s %s" % (node.name, ", ".join(wrong)))
     if world.on_delete or world.kept or world.value != value:
-        raise Broken("the driver is left with %s, %s" % (world.on_delete, world.value))
+        raise BrokenError("the driver is left with %s, %s" % (world.on_delete, world.value))

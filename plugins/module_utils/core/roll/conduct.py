@@ -260,8 +260,9 @@ class _Scene:
         """Nodes that are unusable and not by what this roll does now: others' outages, and what it left broken."""
         found = set()
         for node in self.nodes:
+            by_us = node.ours and self.plan.fence == "cordon"
             cordoned = node.view.unschedulable and (
-                not node.ours or node.view.marks.initial_unschedulable is True
+                not by_us or node.view.marks.initial_unschedulable is True
             )
             if not node.view.ready or cordoned or (node.broken and node.fenced):
                 found.add(node.name)
