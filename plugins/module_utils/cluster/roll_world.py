@@ -304,11 +304,9 @@ class World:
             return node.created if node else ""
 
     def with_driver(self) -> set[str]:
-        """Names of the nodes that have a pod of the driver, or that publish devices of it."""
+        """Names of the nodes that have a pod of the driver."""
         with self._heard:
-            found = {name for name, held in self._drivers_of.items() if held}
-            found.update(name for name, held in self._slices_of.items() if held)
-            return found & set(self._nodes)
+            return {name for name, held in self._drivers_of.items() if held} & set(self._nodes)
 
     def publishing(self) -> set[str]:
         """Names of the nodes whose devices name a value."""
