@@ -28,16 +28,20 @@ IMAGE = "lab.test/pod:1"
 """Name of the test image; the pause container runs it too."""
 DRANET_IMAGE = "lab.test/dranet"
 """Repository of the image of DRANET; its tag is the version."""
+PCI_NAMES = "C 02  Network controller\n"
+"""Names of PCI devices for DRANET. At every scan it reads all of its own, which takes an emulated node seconds."""
 DRANET_PLACE = "/var/lib/kubelet/plugins/rdma-lab/dranet"
 """Where pods of DRANET find its program."""
-RECIPE = 3
+RECIPE = 4
 SLACK = 16 << 20
 MOUNT = "/opt/rdma-kube"
 PREPARE_TIMEOUT = 600.0
 JOIN_TIMEOUT = 300.0
 
 
-def oci_image(name: str, files: dict[str, bytes | str], entry: str | None = None) -> bytes:
+def oci_image(
+    name: str, files: dict[str, bytes | str], entry: str | None = None, environment: tuple[str, ...] = ()
+) -> bytes:
     """A tar file in OCI layout with one image of a few files: programs by their content, links by what they lead to.
 
     ``entry`` is the program that runs when a pod names no other.
@@ -48,7 +52,9 @@ def oci_image(name: str, files: dict[str, bytes | str], entry: str | None = None
         entries[path.lstrip("/")] = (
             layers.link(content) if isinstance(content, str) else layers.file(content, 0o755)
         )
-    config = {"Entrypoint": [entry], "WorkingDir": "/"} if entry else {"WorkingDir": "/"}
+    config: dict = {"Entrypoint": [entry], "WorkingDir": "/"} if entry else {"WorkingDir": "/"}
+    if environment:
+        config["Env"] = list(environment)
     return oci.archive(oci.Image(name, (layers.layer(entries),), config))
 
 
@@ -59,7 +65,11 @@ def images(programs: Programs, base: bytes) -> dict[str, bytes]:
     the node has the program there.
     """
     pod = oci_image(IMAGE, {"/labpod": programs.path("labpod").read_bytes()}, "/labpod")
-    dranet = oci_image(f"{DRANET_IMAGE}:{programs.dranet}", {"/dranet": DRANET_PLACE})
+    dranet = oci_image(
+        f"{DRANET_IMAGE}:{programs.dranet}",
+        {"/dranet": DRANET_PLACE, "/pci.ids": PCI_NAMES.encode()},
+        environment=("PATH=/", "PCIDB_PATH=/pci.ids"),
+    )
     return {"labpod.tar": pod, "dranet.tar": dranet, "rdma-k8s-base.tar": rdma_image.base_archive(base)}
 
 
@@ -123,7 +133,9 @@ def guest_files() -> dict[str, bytes]:
 def disk_key(programs: Programs, base: bytes) -> str:
     """Hash of what goes into the disk; ``base`` is the lower layer of the in-cluster image."""
     built = (programs.key(), programs.driver_key(), programs.own_key())
-    return plan.digest(RECIPE, built, PROGRAMS, DEBIAN, CNI, IMAGE, guest_files(), oci.digest(base))
+    return plan.digest(
+        RECIPE, built, PROGRAMS, DEBIAN, CNI, IMAGE, PCI_NAMES, guest_files(), oci.digest(base)
+    )
 
 
 def ensure_disk(cache: Cache, programs: Programs) -> Disk:

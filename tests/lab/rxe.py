@@ -25,6 +25,8 @@ from .progress import Progress, run_logged
 MODULE = "rdma_rxe.ko"
 SOURCE = "drivers/infiniband/sw/rxe"
 PARTS = pathlib.Path(__file__).with_name("rxe_parts")
+GIDS = 64
+"""Entries of a GID table of the edited driver; the stock one has 1024, cards have some 256."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +87,12 @@ EDITS = (
         "receive: register it",
         r"(?<=int rxe_net_init\(void\)\n\{\n)\tint err;\n",
         "\tint err = register_pernet_subsys(&lab_namespaces);\n\n\tif (err)\n\t\treturn err;\n",
+    ),
+    Edit(
+        "rxe_param.h",
+        "a GID table that an emulated node reads in a moment: who looks for the device of a NIC reads every entry",
+        r"(?<=RXE_PORT_GID_TBL_LEN)(\s*=\s*)1024,",
+        f" = {GIDS},",
     ),
     Edit(
         "rxe_verbs.c",

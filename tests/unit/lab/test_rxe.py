@@ -51,6 +51,12 @@ def test_edits_of_the_network_part() -> None:
     assert "SPDX" not in text, "the comment at the head of a part does not go into the driver"
 
 
+def test_the_gid_table_is_short() -> None:
+    text = "\tRXE_PORT_GID_TBL_LEN\t\t= 1024,\n\tRXE_PORT_MAX_MSG_SZ\t\t= (1UL << 31),\n"
+    edited = rxe.apply_edits("rxe_param.h", text)
+    assert edited == "\tRXE_PORT_GID_TBL_LEN = 64,\n\tRXE_PORT_MAX_MSG_SZ\t\t= (1UL << 31),\n"
+
+
 def test_another_source_is_refused() -> None:
     """A kernel whose rxe differs must stop the build, never be built half edited."""
     with pytest.raises(LabError, match="fits 0 places instead of one: this kernel's rxe differs"):
