@@ -19,6 +19,7 @@ NODE: dict[str, Any] = {
         "labels": {
             "node.kubernetes.io/instance-type": "BM.GPU.H100.8",
             "feature.node.kubernetes.io/cpu-x": "true",
+            "feature.node.kubernetes.io/network-sriov.capable": "true",
             "beta.kubernetes.io/os": "linux",
             "team": "a",
         },
@@ -253,6 +254,7 @@ NODE_STATE: dict[str, Any] = {
     "metadata": {
         "namespace": "sriov",
         "name": "n1",
+        "generation": 4,
         "annotations": {
             "sriovnetwork.openshift.io/desired-state": "Idle",
             "sriovnetwork.openshift.io/current-state": "Idle",
@@ -277,7 +279,11 @@ NODE_STATE: dict[str, Any] = {
                 "linkType": "ETH",
                 "linkSpeed": "400000 Mb/s",
                 "totalvfs": 16,
-                "Vfs": [{"vfID": 0}, {"vfID": 1}],
+                "numVfs": 3,
+                "Vfs": [
+                    {"vfID": 0, "driver": "mlx5_core", "mtu": 1500, "guid": "0000:0000:0000:0000"},
+                    {"vfID": 1, "driver": "vfio-pci", "mtu": 4220, "guid": "0011:0000:0000:0000"},
+                ],
             },
             {"pciAddress": "0000:0c:00.1", "totalvfs": 16},
         ],

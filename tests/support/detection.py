@@ -32,12 +32,28 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     roce,
     roll,
     settings,
+    sriov,
     tool,
 )
 
 CASES: list[Case] = [
     case
-    for area in (boot, node, settings, roce, oca, imds, ranges, fabric, dra, in_cluster, ack, roll, tool)
+    for area in (
+        boot,
+        node,
+        settings,
+        roce,
+        oca,
+        imds,
+        ranges,
+        fabric,
+        dra,
+        in_cluster,
+        ack,
+        roll,
+        sriov,
+        tool,
+    )
     for case in area.CASES
 ]
 FAULTS = [case for case in CASES if case.is_fault]

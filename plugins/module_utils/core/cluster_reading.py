@@ -32,6 +32,7 @@ _OWN_ANNOTATIONS = ("rdma-k8s/", "rdma.k8s/", "sriovnetwork.openshift.io/")
 _ROLL_MARKS = ("roll-", "initial-unschedulable", "reboots")
 """What annotations of a roll are called behind their prefix, which a plan can choose."""
 _BULKY_LABELS = ("feature.node.kubernetes.io/", "beta.kubernetes.io/")
+_OF_NICS = ("sriov", "rdma", "15b3")
 _SECRETS = r"--?[\w-]*(?:pass(?:word|phrase)|secret|token|credential|private-?key|api-?key)[\w-]*"
 _SECRET_OPTION = re.compile(_SECRETS, re.IGNORECASE)
 _SECRET_BEHIND = re.compile("(" + _SECRETS + r"[= ])\S+", re.IGNORECASE)
@@ -54,9 +55,7 @@ def node(content: Mapping[str, Any]) -> shapes.ClusterNode:
         name=text(metadata.get("name")),
         uid=text(metadata.get("uid")),
         created=text(metadata.get("creationTimestamp")),
-        labels={
-            k: v for k, v in _text_map(metadata.get("labels")).items() if not k.startswith(_BULKY_LABELS)
-        },
+        labels={k: v for k, v in _text_map(metadata.get("labels")).items() if keeps_label(k)},
         annotations={k: v for k, v in _text_map(metadata.get("annotations")).items() if _is_kept(k)},
         unschedulable=spec.get("unschedulable") is True,
         taints=tuple([_taint(entry) for _at, entry in entries(spec.get("taints"))]),
@@ -84,6 +83,11 @@ def node(content: Mapping[str, Any]) -> shapes.ClusterNode:
 def _is_kept(annotation: str) -> bool:
     """Whether an annotation of a node is of this collection, of one of its rolls, or of the SR-IOV operator."""
     return annotation.startswith(_OWN_ANNOTATIONS) or annotation.partition("/")[2].startswith(_ROLL_MARKS)
+
+
+def keeps_label(key: str) -> bool:
+    """Whether a snapshot keeps a label of a node; of the many of node feature discovery those about NICs."""
+    return not key.startswith(_BULKY_LABELS) or any(word in key for word in _OF_NICS)
 
 
 def _extended(quantities: Any) -> dict[str, str]:
@@ -536,6 +540,7 @@ def sriov_node_state(content: Mapping[str, Any]) -> shapes.SriovNodeState:
                 for _at, entry in entries(status.get("interfaces"))
             ]
         ),
+        generation=_number(metadata.get("generation"), 0),
     )
 
 
@@ -543,6 +548,8 @@ def _sriov_interface(
     content: Mapping[str, Any], wanted: Optional[Mapping[str, Any]]
 ) -> shapes.SriovInterface:
     wish = wanted or {}
+    functions = [entry for _at, entry in entries(content.get("Vfs"))]
+    mtus = [found for found in [_integer(entry.get("mtu")) for entry in functions] if found is not None]
     return shapes.SriovInterface(
         pci=text(content.get("pciAddress")),
         name=text(content.get("name")),
@@ -554,11 +561,20 @@ def _sriov_interface(
         link_type=text(content.get("linkType")),
         link_speed=text(content.get("linkSpeed")),
         total_vfs=_number(content.get("totalvfs"), 0),
-        vfs=len(list(entries(content.get("Vfs")))),
+        vfs=len(functions),
         wanted_vfs=_integer(wish.get("numVfs")),
         wanted_mtu=_integer(wish.get("mtu")),
         wanted_link_type=text(wish.get("linkType")),
+        num_vfs=_number(content.get("numVfs"), 0),
+        vf_drivers=tuple(sorted({text(entry.get("driver")) for entry in functions} - {""})),
+        vf_mtu=max(mtus, default=None),
+        vfs_without_guid=len([entry for entry in functions if _is_unset(entry.get("guid"))]),
     )
+
+
+def _is_unset(guid: Any) -> bool:
+    """Whether a GUID is there and has no digit but 0 (S117)."""
+    return bool(text(guid)) and not text(guid).strip("0:")
 
 
 def admission_policies(

@@ -329,7 +329,12 @@ class ApiObject:
 @dataclass(frozen=True)
 class SriovInterface:
     """An interface in the state of a node: what it has (``vfs`` of ``total_vfs``), and what is wanted (``None``:
-    nothing)."""
+    nothing).
+
+    ``num_vfs`` is the number that is set, ``vfs`` how many are listed. Of those that are listed ``vf_drivers`` are the
+    drivers, ``vf_mtu`` is the largest MTU, and ``vfs_without_guid`` counts those with a GUID of zeros. ``num_vfs`` is
+    ``None`` in older records, which have none of these.
+    """
 
     pci: str = codec.text()
     name: str = codec.text("")
@@ -345,11 +350,16 @@ class SriovInterface:
     wanted_vfs: Optional[int] = codec.integer(None)
     wanted_mtu: Optional[int] = codec.integer(None)
     wanted_link_type: str = codec.text("")
+    num_vfs: Optional[int] = codec.integer(None)
+    vf_drivers: tuple[str, ...] = codec.texts()
+    vf_mtu: Optional[int] = codec.integer(None)
+    vfs_without_guid: int = codec.integer(0)
 
 
 @dataclass(frozen=True)
 class SriovNodeState:
-    """What the SR-IOV operator tells about a node: summary of a SriovNetworkNodeState."""
+    """What the SR-IOV operator tells about a node: summary of a SriovNetworkNodeState. ``generation`` counts the
+    changes of what is wanted; 0: not told."""
 
     node: str = codec.text()
     namespace: str = codec.text("")
@@ -360,6 +370,7 @@ class SriovNodeState:
     desired_state: str = codec.text("")
     current_state: str = codec.text("")
     interfaces: tuple[SriovInterface, ...] = codec.items(SriovInterface)
+    generation: int = codec.integer(0)
 
 
 @dataclass(frozen=True)

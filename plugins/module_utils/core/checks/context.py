@@ -21,6 +21,7 @@ from ..oke.installed import Installed
 from ..oke.networks import NetworkDocument
 from ..oke.view import NodeView
 from ..snapshot import NodeSnapshot, Slow
+from ..spiderpool.wanted import ClusterWish
 from .policy import ACK, Policy
 
 
@@ -172,13 +173,18 @@ class Fleet:
     def of(self, nodes: Iterable[Node]) -> Fleet:
         """The same run with some of the nodes."""
         found = Fleet(nodes, self.policy, self.cluster, self.judged_at)
-        found.__dict__["installed"] = self.installed  # it is the same cluster
+        found.__dict__.update(installed=self.installed, sriov=self.sriov)  # it is the same cluster
         return found
 
     @cached_property
     def installed(self) -> Installed:
         """What the cluster runs of DRANET; nothing without a cluster."""
         return Installed(self.cluster or ClusterSnapshot())
+
+    @cached_property
+    def sriov(self) -> ClusterWish:
+        """What the objects of Spiderpool and of the SR-IOV operator ask for; nothing without a cluster."""
+        return ClusterWish(self.cluster or ClusterSnapshot(), self.policy.resource_prefix)
 
     @cached_property
     def cluster_nodes(self) -> dict[str, Optional[ClusterNode]]:

@@ -32,14 +32,30 @@ from . import (
     roce,
     roll,
     settings,
+    sriov,
     tool,
 )
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
-from .policy import ACK, Policy
+from .policy import ACK, SPIDERPOOL, Policy
 from .registry import AREA_TARGETS, CATALOGUE, Check, Outcome, skipped, unknown
 
-AREAS = (boot, node_area, settings, roce, oca, imds, ranges, ranges_in_use, fabric, dra, ack, roll, tool)
+AREAS = (
+    boot,
+    node_area,
+    settings,
+    roce,
+    oca,
+    imds,
+    ranges,
+    ranges_in_use,
+    fabric,
+    dra,
+    ack,
+    roll,
+    sriov,
+    tool,
+)
 """The areas of the catalogue: importing one registers its checks."""
 
 NEEDS = {
@@ -365,6 +381,7 @@ _SETTINGS = (
     "agent_version",
     "max_age",
 )
+_SPIDERPOOL_SETTINGS = ("netns_mode", "fabric", "mtu", "max_age", "resource_prefix")
 _LINGJUN_SETTINGS = (
     "netns_mode",
     "fabric",
@@ -382,7 +399,7 @@ _LINGJUN_SETTINGS = (
 def _settings(policy: Policy) -> dict[str, str]:
     """The settings that a reader of the report needs, as text; what is not set is left out."""
     settings = {}
-    for name in _LINGJUN_SETTINGS if policy.target == ACK else _SETTINGS:
+    for name in {ACK: _LINGJUN_SETTINGS, SPIDERPOOL: _SPIDERPOOL_SETTINGS}.get(policy.target, _SETTINGS):
         value = getattr(policy, name)
         if value is not None:
             settings[name] = str(value)

@@ -19,6 +19,7 @@ from ..net import Prefix, parse_prefix
 from ..oke import networks, shapes
 from ..oke.networks import NetworkDocument
 from ..roce_qos import Wish, wish
+from ..spiderpool import names as spiderpool
 
 OKE, SPIDERPOOL, ACK = TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
 NETNS_MODES = ("shared", "exclusive")
@@ -83,6 +84,7 @@ class Policy:
     resource_count: Optional[int] = codec.integer(None)
     plugin_version: Optional[str] = codec.text(None)
     compute_ip_version: Optional[str] = codec.text(None)
+    resource_prefix: str = codec.text(spiderpool.RESOURCE_PREFIX)
     shapes: Any = codec.anything()
     checks: tuple[CustomCheck, ...] = codec.items(CustomCheck)
     waivers: tuple[WaiverRule, ...] = codec.items(WaiverRule)
@@ -119,6 +121,11 @@ class Policy:
         _one_of("policy.netns_mode", self.netns_mode, NETNS_MODES)
         _one_of("policy.rdma_mode", self.rdma_mode, names.MODES)
         _plugin(self)
+        if not self.resource_prefix or "/" in self.resource_prefix:
+            raise RdmaError(
+                "policy_value",
+                "policy.resource_prefix is a domain without a slash, found %r." % self.resource_prefix,
+            )
         if self.fabric is not None:
             _one_of("policy.fabric", self.fabric, shapes.FABRICS)
         for kind in NETWORK_KINDS:

@@ -59,6 +59,7 @@ AREA_TARGETS = {
     "DRA": ("oke_dranet",),
     "ACK": ("ack_lingjun",),
     "ROLL": ("oke_dranet", "spiderpool_sriov"),
+    "SRIOV": ("spiderpool_sriov",),
 }
 """Areas that are not for all targets; their checks do not take part in the judgement of another one."""
 NOT_ON_LINGJUN = ("oke_dranet", "spiderpool_sriov")

@@ -43,6 +43,8 @@ COMMON = frozenset(
 POOLS = frozenset(("ipv4", "ipv6", "matchMasterSubnet"))
 MOST_VLAN = 4094
 MOST_PKEY = 0x7FFF
+MOST_PKEYS = 128
+"""Partition keys of a node at most: the table of a port has no more places (S151)."""
 _LAST_OLD = versions.Version(1, 0, 0, False, ((True, 0, "rc"), (False, 4, "4")))
 _MTU_IN = (versions.Version(1, 0, 2), versions.Version(1, 0, 3))
 _MTU_FROM = (1, 2, 0)
@@ -51,6 +53,7 @@ _PKEY = re.compile(r"0x[0-9A-Fa-f]{1,16}")
 _WILD = re.compile(r"[*?\[\]]")
 _FITTING = {SRIOV: ETHERNET, IB_SRIOV: INFINIBAND}
 _BY_DEFAULT = {SRIOV: False, IB_SRIOV: True}
+"""Whether the RDMA device of a pod is isolated when the config does not say (S86, S87)."""
 
 
 class Policy(NamedTuple):
@@ -296,6 +299,17 @@ def _mtu(below: Mapping[str, Any], at: str, makers: Sequence[Policy]) -> Iterato
     if mtu is not None and lowest is not None and mtu > lowest:
         message = "a virtual function cannot have more than the %d of its PF, found %d" % (lowest, mtu)
         yield error("mtu-exceeds-pf", at + ".mtu", message)
+
+
+def is_isolated(config: Mapping[str, Any], spiderpool_version: str = SPIDERPOOL) -> Optional[bool]:
+    """Whether a config isolates the RDMA device of a pod (S87); ``None``: its type moves no virtual function."""
+    spec = mapping(config, "spec")
+    cni = text(spec.get("cniType"))
+    fields = fields_of(cni, versions.find(spiderpool_version))
+    if fields is None:
+        return None
+    given = mapping(spec, SUBCONFIGS[cni]).get(fields.isolation)
+    return _BY_DEFAULT[cni] if given is None else given is True
 
 
 def pools_of(below: Mapping[str, Any]) -> list[str]:

@@ -30,6 +30,27 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+")
 _HYPHEN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _PLAIN_NAMES_UNTIL = versions.Version(1, 6, 0)
 _CORRECTS_FROM = versions.Version(1, 4, 0)
+KNOWN = frozenset(
+    (
+        "resourceName",
+        "nodeSelector",
+        "priority",
+        "mtu",
+        "numVfs",
+        "nicSelector",
+        "deviceType",
+        "isRdma",
+        "linkType",
+        "eSwitchMode",
+        "excludeTopology",
+        "externallyManaged",
+        "needVhostNet",
+        "vdpaType",
+        "bridge",
+        "eSwitchParams",
+    )
+)
+"""Fields of the specification (S101)."""
 _SELECTORS = ("vendor", "deviceID", "rootDevices", "pfNames", "netFilter")
 _CHOICES = {
     "deviceType": ("netdevice", "vfio-pci"),
@@ -411,6 +432,14 @@ def _meet(mine: Range, other: Range) -> bool:
 
 
 # --- advice that admission never gives
+
+
+def unknown_fields(policy: Mapping[str, Any]) -> list[Issue]:
+    """Fields that the API does not have, and drops without a word (S92)."""
+    spec = mapping(policy, "spec")
+    found = ["spec.%s" % key for key in spec if key not in KNOWN]
+    found += ["spec.nicSelector.%s" % key for key in mapping(spec, "nicSelector") if key not in _SELECTORS]
+    return [error("field-unknown", at, "a SriovNetworkNodePolicy has no such field") for at in found]
 
 
 def too_broad(policy: Mapping[str, Any], nodes: Sequence[Node]) -> list[str]:

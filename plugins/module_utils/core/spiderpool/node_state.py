@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
-from ..cluster_snapshot import SriovNodeState
+from ..cluster_snapshot import SriovInterface, SriovNodeState
 from ..kube import quantity
 from ..kube.objects import entries, mapping, text
 from ..net import quoted
@@ -78,15 +78,21 @@ def _length(value: Any) -> int:
 
 
 def of_snapshot(found: SriovNodeState) -> State:
-    """From a ClusterSnapshot, which keeps one number of virtual functions for each interface."""
+    """From a ClusterSnapshot; older ones keep one number of virtual functions for each interface."""
     return State(
         found.node,
         found.sync,
         found.last_error,
         found.desired_state,
         found.current_state,
-        tuple([Pf(entry.pci, entry.vfs, None) for entry in found.interfaces]),
+        tuple([_pf_of_snapshot(entry) for entry in found.interfaces]),
     )
+
+
+def _pf_of_snapshot(entry: SriovInterface) -> Pf:
+    if entry.num_vfs is None:
+        return Pf(entry.pci, entry.vfs, None)
+    return Pf(entry.pci, entry.num_vfs, entry.vfs)
 
 
 def judge(state: Optional[State], want: Mapping[str, int]) -> NodeVerdict:

@@ -28,7 +28,11 @@ def test_a_node() -> None:
         "name": "n1",
         "uid": "uid-n1",
         "created": "2026-11-01T00:00:00Z",
-        "labels": {"node.kubernetes.io/instance-type": "BM.GPU.H100.8", "team": "a"},
+        "labels": {
+            "feature.node.kubernetes.io/network-sriov.capable": "true",
+            "node.kubernetes.io/instance-type": "BM.GPU.H100.8",
+            "team": "a",
+        },
         "annotations": {"rdma-k8s/roll-state": "Done"},
         "unschedulable": True,
         "taints": ("nvidia.com/gpu=present:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"),
@@ -364,8 +368,14 @@ def test_a_state_of_the_sriov_operator() -> None:
         wanted_vfs=8,
         wanted_mtu=4220,
         wanted_link_type="eth",
+        num_vfs=3,
+        vf_drivers=("mlx5_core", "vfio-pci"),
+        vf_mtu=4220,
+        vfs_without_guid=1,
     )
+    assert found.generation == 4
     assert (second.pci, second.vfs, second.wanted_vfs) == ("0000:0c:00.1", 0, None)
+    assert (second.num_vfs, second.vf_drivers, second.vf_mtu, second.vfs_without_guid) == (0, (), None, 0)
 
 
 def test_policies_of_this_collection() -> None:
