@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
 
 from ..core import node_verdict
@@ -150,7 +150,14 @@ class Session:
             made = planning.make(
                 RANGE, old, new, members, driver=target.version(), prefix=self.options.prefix, **options
             )
-        return made, members
+        return self._next_turn(made), members
+
+    def _next_turn(self, plan: Plan) -> Plan:
+        """The plan with a name that no roll has which has ended."""
+        over = {roll.name for roll in self.store.rolls() if roll.over}
+        while planning.digest(plan) in over:
+            plan = replace(plan, turn=plan.turn + 1)
+        return plan
 
     def begin(self, plan: Plan) -> Stored:
         """Store a plan that is to be carried out, unless another roll is half done.
@@ -175,7 +182,7 @@ class Session:
 
         :raises RdmaError: ``roll_nodes`` when it reached none, or an error of the client.
         """
-        return planning.back(stored.plan, self.marks_of(stored))
+        return self._next_turn(planning.back(stored.plan, self.marks_of(stored)))
 
     # --- carrying out
 

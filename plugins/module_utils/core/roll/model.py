@@ -75,6 +75,7 @@ class Plan:
     :param node_change: whether something is changed on the node itself; ``reboot``: whether that can ask for a reboot.
     :param driver: version of the driver, so that another one makes another plan.
     :param parent: hash of the roll that this one takes back; empty: of none.
+    :param turn: how many rolls of the same plan have ended before, so that each one has a name of its own.
     """
 
     kind: str
@@ -94,6 +95,7 @@ class Plan:
     reboot: bool = False
     driver: str = ""
     parent: str = ""
+    turn: int = 0
     prefix: str = PREFIX
 
 
