@@ -126,7 +126,7 @@ def digest(plan: Plan) -> str:
     """The name of a roll: a hash of everything that was planned."""
     found: Optional[str] = plan.__dict__.get("_digest")
     if found is None:
-        found = hashlib.sha256(dump(plan).encode()).hexdigest()[:DIGEST]
+        found = _hash(dump(plan))
         plan.__dict__["_digest"] = found  # plans never change, and each step of each node asks
     return found
 
@@ -181,7 +181,7 @@ def dump(plan: Plan) -> str:
 
 
 def load(text: str) -> Plan:
-    """The plan of a JSON text.
+    """The plan of a JSON text. Its name is the hash of that very text, whatever a plan may consist of today.
 
     :raises RdmaError: ``roll_plan``: it is not one.
     """
@@ -196,7 +196,7 @@ def load(text: str) -> Plan:
     missing = [name for name in ("kind", "old", "new", "nodes") if name not in values]
     if missing:
         raise reader.wrong("the plan", "an object with " + ", ".join(missing), content)
-    return Plan(
+    plan = Plan(
         strategy=strategy,
         consent=Consent(**{name: _plain(reader, Consent, name, value) for name, value in consent.items()}),
         thresholds=Thresholds(
@@ -209,6 +209,8 @@ def load(text: str) -> Plan:
         blocks={name: reader.text(block, "blocks.%s" % name) for name, block in blocks.items()},
         **values,
     )
+    plan.__dict__["_digest"] = _hash(text)
+    return plan
 
 
 def dump_record(record: Record) -> str:
@@ -227,6 +229,10 @@ def load_record(text: str) -> Record:
     return Record(
         phase=phase, **{name: _plain(reader, Record, name, value) for name, value in content.items()}
     )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST]
 
 
 # --- pieces ----------------------------------------------------------------------------------------------------------
