@@ -119,7 +119,6 @@ class World:
         self.pods: dict[str, Pod] = {}
         self.value = OLD
         self.on_delete = False
-        self.kept = ""
         self.record = Record()
         self.evicted: dict[str, int] = {}
         self.uncordons: dict[str, int] = {}
@@ -251,19 +250,18 @@ class World:
         entered = patch.annotations.get("roll-state") or "-"
         self.did("enter " + entered, action)
 
-    def prepare(self) -> str:
-        def action() -> None:
-            self.kept = self.kept or '{"strategy":"%s"}' % ("OnDelete" if self.on_delete else "RollingUpdate")
-            self.on_delete = True
+    def keep(self) -> str:
+        return '{"strategy":"%s"}' % ("OnDelete" if self.on_delete else "RollingUpdate")
 
-        self.did("prepare", action)
-        return self.kept
+    def prepare(self) -> None:
+        self.did("prepare", lambda: setattr(self, "on_delete", True))
 
     def switch(self, value: str) -> None:
+        """The option and the strategy in one change."""
+
         def action() -> None:
-            if not self.on_delete:
-                raise BrokenError("the value was switched while the driver's pods are replaced at once")
             self.value = value
+            self.on_delete = True
 
         self.did("switch", action)
 
@@ -275,7 +273,6 @@ class World:
                         "restoring the strategy restarts the driver of %s, which is in use" % node.name
                     )
             self.on_delete = "OnDelete" in kept
-            self.kept = ""
 
         self.did("restore", action)
 
@@ -394,7 +391,7 @@ class World:
         if plan.strategy is Strategy.ROLLING:
             return node.cordoned or node.rule
         seen = marks.read(node.annotations, plan.prefix)
-        return seen.state in (*IN_FLIGHT, State.FAILED) and self.published(node) != plan.new
+        return seen.state is State.FAILED or (seen.state in IN_FLIGHT and self.published(node) != plan.new)
 
     def may_begin(self, node: Node) -> None:
         """Never more nodes than the budget are made unusable; what others make unusable later is not our doing."""
@@ -514,8 +511,8 @@ class Controller:
         if orders.record is not None:
             world.write(orders.record)
         if orders.prepare:
-            kept = world.prepare()
-            world.write(replace(world.record, kept=kept))
+            world.write(replace(world.record, kept=world.keep()))
+            world.prepare()
         if orders.switch:
             world.switch(orders.value)
             world.write(replace(world.record, switched=orders.value == plan.new))
@@ -631,5 +628,5 @@ def complete(world: World, plan: Plan, value: str = NEW) -> None:
         ]
         if wrong:
             raise BrokenError("%s %s" % (node.name, ", ".join(wrong)))
-    if world.on_delete or world.kept or world.value != value:
+    if world.on_delete or world.record.kept or world.value != value:
         raise BrokenError("the driver is left with %s, %s" % (world.on_delete, world.value))

@@ -139,6 +139,11 @@ class _Node:
         return self.state in (State.DONE, State.SKIPPED)
 
     @property
+    def unfenced(self) -> bool:
+        """Whether this roll has not fenced it yet."""
+        return self.place <= _LOCKED and not self.ours
+
+    @property
     def proven(self) -> bool:
         """Whether it offers the new value, and that was proven."""
         return self.settled or self.state in (State.RELEASED, State.DONE)
@@ -227,7 +232,9 @@ class _Scene:
         self.record = replace(record, failed=failed, succeeded=succeeded, consecutive=row)
 
     def canary_failed(self) -> bool:
-        return any(node.name in self.canaries for node in self.failed()) and not self.beyond_canary()
+        """Whether it stopped at its canary: nothing beyond that was changed."""
+        failed = any(node.name in self.canaries and node.state is State.FAILED for node in self.nodes)
+        return failed and not self.beyond_canary()
 
     def beyond_canary(self) -> bool:
         return any(
@@ -408,11 +415,11 @@ def _rolling(scene: _Scene) -> Orders:
     if not working:
         return scene.end()
     broken = [node for node in working if node.broken]
-    fresh = [node for node in working if not node.broken and node.place < _LOCKED and not node.ours]
-    flight = [node for node in working if not node.broken and not (node.place < _LOCKED and not node.ours)]
+    fresh = [node for node in working if not node.broken and node.unfenced]
+    flight = [node for node in working if not node.broken and not node.unfenced]
     limit = State.DONE if scene.record.switched else State.CLAIMS_RELEASED
     for node in fresh:
-        scene.may[node.name] = State.PENDING
+        scene.may[node.name] = State.LOCKED if node.state is State.LOCKED else State.PENDING
     for node in flight:
         scene.may[node.name] = limit
     if not scene.record.switched and any(node.quiet for node in flight):
@@ -422,7 +429,9 @@ def _rolling(scene: _Scene) -> Orders:
     ready = [
         node
         for node in fresh
-        if node.state is State.PENDING and not machine.gate(scene.plan, node.view) and not attention
+        if node.state in (State.PENDING, State.LOCKED)
+        and not machine.gate(scene.plan, node.view)
+        and not attention
     ]
     chosen = scene.choose(ready, flight, done)
     for node in chosen:

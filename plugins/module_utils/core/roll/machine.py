@@ -199,6 +199,17 @@ def release(plan: Plan, node: NodeView) -> Step:
     )
 
 
+def seconds_between(since: str, until: str) -> Optional[float]:
+    """Seconds from one RFC 3339 text to another, never less than 0: clocks differ. ``None``: one of them is none."""
+    try:
+        first, last = (
+            datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (since, until)
+        )
+        return max(0.0, (last - first).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
 # --- one step --------------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +288,7 @@ class _Turn:
             return state is State.WAIT_JOBS
         if self.told.entered is not None:
             return self.now - self.told.entered >= seconds
-        return _seconds_between(self.marks.since, self.stamp) >= seconds
+        return (seconds_between(self.marks.since, self.stamp) or 0.0) >= seconds
 
     def wait(self, why: str, effects: tuple[Effect, ...] = (), retry: float = 5.0) -> Step:
         """Wait for a proof; when that took too long the node is blocked, or failed if it was changed already."""
@@ -422,9 +433,12 @@ class _Turn:
             return self.enter(State.DRIVER_RESTARTED)
         if not self.plan.reboot:
             return self.stop("the change asks for a reboot, and the plan allows none")
-        if self.marks.reboots >= REBOOTS:
-            return self.stop("it was rebooted %d times and still asks for a reboot" % self.marks.reboots)
-        wanted = replace(self.marks, boot_id=self.node.boot_id, reboots=self.marks.reboots + 1)
+        reboots = self.marks.reboots
+        if self.marks.boot_id != self.node.boot_id:  # else it was to reboot before, and never did
+            reboots += 1
+        if reboots > REBOOTS:
+            return self.stop("it was rebooted %d times and still asks for a reboot" % REBOOTS)
+        wanted = replace(self.marks, boot_id=self.node.boot_id, reboots=reboots)
         return self.enter(State.REBOOTING, wanted)
 
     def rebooting(self) -> Step:
@@ -553,14 +567,3 @@ def _called(users: Sequence[User]) -> str:
 
 def _pods(pods: tuple[DriverPod, ...]) -> str:
     return ", ".join(pod.name for pod in pods)
-
-
-def _seconds_between(since: str, until: str) -> float:
-    """Seconds from one RFC 3339 text to another, for a controller that did not see the beginning."""
-    try:
-        first, last = (
-            datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (since, until)
-        )
-        return max(0.0, (last - first).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0

@@ -341,10 +341,9 @@ class Orders:
     """What the roll needs next, decided from all nodes at once. The loop does it in the order of the members.
 
     :param record: to be written before anything else; ``None``: as it is.
-    :param prepare: let the target set the strategy OnDelete, and write what it gives to be restored as
-        ``Record.kept``. Done again it must give the same.
-    :param switch: let the target switch the value for the whole cluster to ``value``, then write ``Record.switched``
-        (true for the new value, false for the old one).
+    :param prepare: write what the target must restore as ``Record.kept``, then let it set the strategy OnDelete.
+    :param switch: let the target switch the value for the whole cluster to ``value``, and the strategy to OnDelete in
+        the same change, then write ``Record.switched`` (true for the new value, false for the old one).
     :param restore: let the target restore what it kept, then write an empty ``Record.kept``.
     :param release: nodes that are let go as they are, see ``machine.release``.
     :param may: nodes that may take a step now, each with the last state that it may enter.
