@@ -43,7 +43,7 @@ from .planning import digest
 from .users import choose
 
 QUIET = 5.0
-"""Seconds for which no claim may be seen before they count as gone: two lists in a row (roll.md 2.4)."""
+"""Seconds for which no claim may be seen before they count as gone: two lists in a row."""
 REBOOTS = 2
 """At most so many reboots of a node in one roll."""
 REBOOT_AGAIN = 600.0
@@ -109,7 +109,7 @@ def in_the_way(plan: Plan, node: NodeView) -> str:
 
 
 def gate(plan: Plan, node: NodeView) -> str:
-    """Why nothing may be begun on a node; empty: it may (gate G1 of roll.md 2.4)."""
+    """Why nothing may be begun on a node; empty: it may."""
     if not node.ready:
         return "the node is not ready"
     if node.critical:
@@ -188,15 +188,17 @@ def advance(  # noqa: PLR0917
 
 
 def release(plan: Plan, node: NodeView) -> Step:
-    """Let a node go as it is: our fence goes, and our marks, in one patch; what others own stays (DEV-19, DEV-29)."""
+    """Let a node go as it is: our fence goes, and our marks, in one patch; what others own stays (DEV-19, DEV-29).
+
+    A rule goes first, because nobody would look for it on a node without marks; the node is let go again after that.
+    """
+    if plan.fence == "taint" and node.fenced_by_rule:
+        return Step(effects=(Fence(False),))
     free, schedulable = _freed(plan, node)
     free = replace(
         free, desired="", state=None, since="", attempt=0, error="", before=None, reboots=0, boot_id=""
     )
-    return Step(
-        patch=NodePatch(node.version, changes(node.marks, free), None, schedulable),
-        effects=(Fence(False),) if plan.fence == "taint" else (),
-    )
+    return Step(patch=NodePatch(node.version, changes(node.marks, free), None, schedulable))
 
 
 def seconds_between(since: str, until: str) -> Optional[float]:
