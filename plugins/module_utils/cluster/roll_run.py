@@ -76,6 +76,7 @@ class Ended:
     :param take_back: it stopped at its canary; taking it back touches no more than that.
     :param unrestored: nodes whose driver pods still have the former template, so that the update strategy of the driver
         was left at OnDelete.
+    :param stopped: it was told to stop, or its time was over; nothing is wrong.
     """
 
     stored: Stored
@@ -83,6 +84,7 @@ class Ended:
     reason: str = ""
     take_back: bool = False
     unrestored: tuple[str, ...] = ()
+    stopped: bool = False
 
 
 @dataclass
@@ -170,7 +172,7 @@ class Roll:
                     )
                     self._rest(pool)
                     self._pause(why)
-                    return self._ended(why)
+                    return replace(self._ended(why), stopped=True)
                 try:
                     over = self._pass(pool)
                 except RdmaError as error:

@@ -166,7 +166,7 @@ class Session:
         """
         name = planning.digest(plan)
         other = unfinished(self.store.rolls())
-        if other is not None and other.name not in (name, plan.parent):
+        if other is not None and other.name not in (name, plan.parent) and self._binds(other, plan):
             raise RdmaError(
                 "roll_half_done",
                 "The roll %s (%s to %s) is not over: it is %s."
@@ -176,6 +176,12 @@ class Session:
             )
         parent = self.store.load(plan.parent).record if plan.parent else None
         return self.store.create(plan, planning.first_record(plan, stamp(), parent))
+
+    def _binds(self, other: Stored, plan: Plan) -> bool:
+        """Whether another roll must come to its end first; one that was aborted before it changed anything need not."""
+        if other.record.phase is not Phase.ABORTED or other.record.switched or other.record.kept:
+            return True
+        return any(machine.foreign(plan, view) for view in self.marks_of(other).values())
 
     def back(self, stored: Stored) -> Plan:
         """The plan that takes a roll back, from the nodes as they are now.
