@@ -28,11 +28,11 @@ extends_documentation_fragment:
   - rdma.k8s.kubernetes
 options:
   subsets:
-    description: What is read.
+    description: What is read. V(permissions) is what the service account of DRANET may do.
     type: list
     elements: str
-    choices: [nodes, dra, drivers, networks, attachments, policies, events, rolls]
-    default: [nodes, dra, drivers, networks, attachments, policies, events, rolls]
+    choices: [nodes, dra, drivers, networks, attachments, policies, events, rolls, permissions]
+    default: [nodes, dra, drivers, networks, attachments, policies, events, rolls, permissions]
   src:
     description:
       - Read files instead of the API; the options for the connection are not used then.

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import driver_rights
 from ansible_collections.rdma.k8s.plugins.modules import cluster_info
 from ansible_collections.rdma.k8s.tests.support import change_run
 
@@ -59,7 +60,34 @@ def manifest(name: str) -> list[dict[str, Any]]:
         }
     }
     group = "resource.k8s.io/v1"
+    rbac = "rbac.authorization.k8s.io"
     return [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": "kube-system"},
+        },
+        {
+            "apiVersion": rbac + "/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": [
+                {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+                {
+                    "apiGroups": ["resource.k8s.io"],
+                    "resources": ["resourceclaims/driver"],
+                    "verbs": ["associated-node:patch"],
+                    "resourceNames": ["dra.net"],
+                },
+            ],
+        },
+        {
+            "apiVersion": rbac + "/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "kube-system"}],
+        },
         {
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",
@@ -69,7 +97,12 @@ def manifest(name: str) -> list[dict[str, Any]]:
                 "updateStrategy": {"type": "OnDelete"},
                 "template": {
                     "metadata": {"labels": labels},
-                    "spec": {**pod_spec, "containers": [driver], "volumes": volumes},
+                    "spec": {
+                        **pod_spec,
+                        "serviceAccountName": name,
+                        "containers": [driver],
+                        "volumes": volumes,
+                    },
                 },
             },
         },
@@ -119,6 +152,9 @@ def driver(control_plane: ControlPlane) -> Iterator[str]:
         control_plane.kubectl("delete", "resourceclaimtemplate", name)
         control_plane.kubectl("delete", "deviceclass", name)
         control_plane.kubectl("delete", "ds", name, "-n", "kube-system")
+        control_plane.kubectl("delete", "clusterrolebinding", name)
+        control_plane.kubectl("delete", "clusterrole", name)
+        control_plane.kubectl("delete", "serviceaccount", name, "-n", "kube-system")
 
 
 def test_everything(control_plane: ControlPlane, driver: str) -> None:
@@ -156,6 +192,24 @@ def test_the_driver_and_its_pods(control_plane: ControlPlane, driver: str) -> No
     assert (container.mounts[0].host, container.mounts[0].type) == ("/etc/oca", "DirectoryOrCreate")
     assert "s3cret" not in json.dumps(result["snapshot"])
     assert result["calls"] == 4  # version, what is served, DaemonSets, pods
+
+
+def test_what_the_driver_may_do(control_plane: ControlPlane, driver: str) -> None:
+    """F119: the rules of its own role, and those that every account has by its groups; two lists."""
+    found, result = read(control_plane, subsets=["permissions"])
+    (account,) = [entry for entry in found.driver_accounts or () if entry.name == driver]
+    assert (account.namespace, found.errors) == ("kube-system", ())
+    assert {driver, "system:basic-user", "system:discovery"} <= set(account.roles)
+    assert "system:node" not in account.roles
+    lacking = {right.subject: driver_rights.lacking(right, account.rules) for right in driver_rights.needed()}
+    assert (lacking["nodes"], lacking["events"]) == ((), ("create", "patch", "update"))
+    assert lacking["resourceclaims/driver.resource.k8s.io"] == ("associated-node:update",)
+    user = f"system:serviceaccount:kube-system:{driver}"
+    assert (_may(control_plane, user, "get", "nodes"), _may(control_plane, user, "create", "events")) == (
+        True,
+        False,
+    )
+    assert result["calls"] == 5  # version, what is served, DaemonSets, bindings, roles
 
 
 def test_a_claim_and_what_it_has(control_plane: ControlPlane, driver: str) -> None:
@@ -297,17 +351,26 @@ def test_a_user_without_a_right(control_plane: ControlPlane, driver: str, tmp_pa
 
 def test_kubectl_tells_the_same(control_plane: ControlPlane, driver: str, tmp_path: Path) -> None:
     """Files as the documentation lets kubectl write them are read into the same snapshot."""
-    live, _result = read(control_plane, subsets=["nodes", "dra", "drivers"])
+    subsets = ["nodes", "dra", "drivers", "permissions"]
+    live, _result = read(control_plane, subsets=subsets)
     kinds = "nodes resourceslices deviceclasses resourceclaims resourceclaimtemplates daemonsets"
-    for kind in [*kinds.split(), "devicetaintrules"]:
+    for kind in [*kinds.split(), "devicetaintrules", "clusterroles", "clusterrolebindings"]:
         (tmp_path / f"{kind}.json").write_text(
             control_plane.kubectl("get", kind, "-A", "-o", "json"), "utf-8"
         )
     pods = control_plane.kubectl("get", "pods", "-n", "kube-system", "-o", "yaml")
     (tmp_path / "pods.yaml").write_text(pods, "utf-8")
-    recorded, _result = read(control_plane, src=str(tmp_path), subsets=["nodes", "dra", "drivers"])
+    recorded, _result = read(control_plane, src=str(tmp_path), subsets=subsets)
     assert recorded.errors == ()
-    for field in ("nodes", "slices", "device_classes", "claims", "claim_templates", "taint_rules"):
+    for field in (
+        "nodes",
+        "slices",
+        "device_classes",
+        "claims",
+        "claim_templates",
+        "taint_rules",
+        "driver_accounts",
+    ):
         assert getattr(recorded, field) == getattr(live, field), field
 
     def by_name(snapshot: ClusterSnapshot) -> Any:

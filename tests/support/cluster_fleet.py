@@ -27,12 +27,14 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot imp
     DeviceClass,
     DeviceRequest,
     DeviceStatus,
+    DriverAccount,
     DriverContainer,
     DriverPod,
     Mount,
     NetworkRange,
     OpaqueConfig,
     ResourceSlice,
+    RoleRule,
     SliceDevice,
 )
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
@@ -48,6 +50,19 @@ OCA_DIRECTORY = "/etc/oracle-cloud-agent/plugins/oci-hpc/oci-hpc-configure"
 DRANET, PROVIDER = "dranet", "rdma-k8s-provider"
 DIGESTS = {DRANET: "sha256:" + "d" * 64, PROVIDER: "sha256:" + "a" * 64}
 WEBHOOK_ARGS = ("--v=4", "--profile-provider=webhook", "--webhook-url=unix:///var/run/dranet/rdma-k8s.sock")
+RULES = (  # F119
+    RoleRule(("",), ("nodes",), ("get",)),
+    RoleRule(("",), ("events",), ("create", "patch", "update")),
+    RoleRule(("resource.k8s.io",), ("resourceslices",), ("list", "watch", "create", "update", "delete")),
+    RoleRule(("resource.k8s.io",), ("resourceclaims", "deviceclasses"), ("get",)),
+    RoleRule(("resource.k8s.io",), ("resourceclaims/status",), ("patch", "update")),
+    RoleRule(
+        ("resource.k8s.io",),
+        ("resourceclaims/driver",),
+        ("associated-node:patch", "associated-node:update"),
+        ("dra.net",),
+    ),
+)
 NATIVE_ARGS = ("--v=4", "--cloud-provider-hint=OKE", OPTION + CHILD_RANGE)
 
 
@@ -96,6 +111,7 @@ def healthy(nodes: Iterable[NodeSnapshot], native: bool = False) -> ClusterSnaps
         roll_leases=(),
         rolls=(),
         disruption_budgets=(),
+        driver_accounts=(DriverAccount("kube-system", DRANET, (DRANET,), RULES),),
     )
 
 
@@ -212,6 +228,7 @@ def daemonset(name: str, role: str, args: Iterable[str], nodes: Iterable[str]) -
         updated=len(held),
         available=len(held),
         scheduled=len(held),
+        service_account=name,
         priority_class="system-node-critical",
         host_network=True,
         containers=(container,),

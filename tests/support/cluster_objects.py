@@ -218,6 +218,30 @@ DAEMONSET: dict[str, Any] = {
     },
 }
 
+ROLE: dict[str, Any] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "dranet"},
+    "rules": [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+        {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
+        {
+            "apiGroups": ["resource.k8s.io"],
+            "resources": ["resourceclaims/driver"],
+            "verbs": ["associated-node:patch", "associated-node:update"],
+            "resourceNames": ["dra.net"],
+        },
+    ],
+}
+
+BINDING: dict[str, Any] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "dranet"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "dranet"},
+    "subjects": [{"kind": "ServiceAccount", "name": "dranet", "namespace": "kube-system"}],
+}
+
 POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",

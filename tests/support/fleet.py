@@ -212,6 +212,7 @@ def node(
             os_version="22.04",
             boot_id="5f0c1a52-7d3e-4c1b-9e0a-%012x" % serial,
             boot_time=BOOT_TIME,
+            nri=True,
         ),
         rdma=RdmaSystem("shared", "Y", True),
         module_options=(

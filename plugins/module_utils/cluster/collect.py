@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Callable, Optional, Union
 
 from ..core import cluster_networks as networks, cluster_reading as reading
@@ -43,6 +44,7 @@ EVENTS = 200
 
 _DRA, _SRIOV, _SPIDER = "resource.k8s.io", "sriovnetwork.openshift.io", "spiderpool.spidernet.io"
 _ADMISSION, _CALICO = "admissionregistration.k8s.io", "crd.projectcalico.org"
+_RBAC = "rbac.authorization.k8s.io"
 _CLAIMS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("slices", "resourceslices", reading.resource_slice),
     ("device_classes", "deviceclasses", reading.device_class),
@@ -96,6 +98,8 @@ def collect(source: Source, name: str = "", subsets: Sequence[str] = SUBSETS) ->
         fields["roll_leases"] = leases = run.roll_leases()
         fields["rolls"] = run.rolls(leases or ())
         fields["disruption_budgets"] = run.disruption_budgets(fields.get("claims"))
+    if "permissions" in subsets:
+        fields["driver_accounts"] = run.driver_accounts()
     return ClusterSnapshot(
         name=name,
         collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -261,6 +265,21 @@ class _Collection:
             held = self.objects("", "pods", place) if users.get(place) else []
             pods[place] = None if held is None else [pod for pod in held if _uid(pod) in users[place]]
         return tuple([reading.disruption_budget(content, pods[namespace(content)]) for content in found])
+
+    def driver_accounts(self) -> Any:
+        """What the service accounts of DRANET may do; in a cluster without it nothing more is asked for."""
+        found = self._raw_daemonsets()
+        if found is None:
+            return None
+        accounts = reading.accounts([reading.daemonset(content) for content in found])
+        lists = []
+        for plural in ("clusterrolebindings", "clusterroles") if accounts else ():
+            # A server that does not serve them decides in another way, so nothing is known of the accounts.
+            ask = partial(self._source.objects, _RBAC, plural)
+            lists.append(self._try(_source_of(_RBAC, plural), ask, {}))
+        if None in lists:
+            return None
+        return tuple([reading.driver_account(namespace, name, *lists) for namespace, name in accounts])
 
     def _try(self, source: str, ask: Callable[[], Any], instead: dict[str, Any]) -> Any:
         """What ``ask`` gives, or for some errors something else; ``None`` with a reason for the others."""

@@ -38,6 +38,8 @@ KINDS = {
     "devicetaintrules": "DeviceTaintRule",
     "validatingadmissionpolicies": "ValidatingAdmissionPolicy",
     "validatingadmissionpolicybindings": "ValidatingAdmissionPolicyBinding",
+    "clusterroles": "ClusterRole",
+    "clusterrolebindings": "ClusterRoleBinding",
     "network-attachment-definitions": "NetworkAttachmentDefinition",
     "spiderippools": "SpiderIPPool",
     "spidermultusconfigs": "SpiderMultusConfig",

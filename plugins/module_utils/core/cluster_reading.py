@@ -715,6 +715,61 @@ def disruption_budget(
     )
 
 
+# --- permissions -----------------------------------------------------------------------------------------------------
+
+
+def accounts(found: Iterable[shapes.DaemonSet]) -> list[tuple[str, str]]:
+    """Namespace and name of the service accounts of DRANET, each once."""
+    own = [(entry.namespace, entry.service_account or "default") for entry in found if entry.role == "dranet"]
+    return list(dict.fromkeys(own))
+
+
+def driver_account(
+    namespace: str, name: str, bindings: Iterable[Mapping[str, Any]], roles: Iterable[Mapping[str, Any]]
+) -> shapes.DriverAccount:
+    """What ClusterRoleBindings give a service account: bindings of itself, and of the groups that it belongs to."""
+    bound = [
+        text(mapping(content, "roleRef").get("name"))
+        for content in bindings
+        if any(_is_account(entry, namespace, name) for _at, entry in entries(content.get("subjects")))
+    ]
+    known = {text(mapping(content, "metadata").get("name")): content for content in roles}
+    names = tuple(dict.fromkeys(bound))
+    return shapes.DriverAccount(
+        namespace=namespace,
+        name=name,
+        roles=names,
+        rules=tuple(
+            [
+                _role_rule(entry)
+                for held in names
+                for _at, entry in entries(known.get(held, {}).get("rules"))
+                if not entry.get("nonResourceURLs")
+            ]
+        ),
+    )
+
+
+def _is_account(subject: Mapping[str, Any], namespace: str, name: str) -> bool:
+    """Whether a subject of a binding is a service account, by itself, as a user, or as one of a group."""
+    kind, called = subject.get("kind"), text(subject.get("name"))
+    if kind == "ServiceAccount":
+        return (text(subject.get("namespace")), called) == (namespace, name)
+    if kind == "User":
+        return called == "system:serviceaccount:%s:%s" % (namespace, name)
+    groups = ("system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated")
+    return kind == "Group" and called in groups
+
+
+def _role_rule(entry: Mapping[str, Any]) -> shapes.RoleRule:
+    return shapes.RoleRule(
+        groups=_texts(entry.get("apiGroups")),
+        resources=_texts(entry.get("resources")),
+        verbs=_texts(entry.get("verbs")),
+        names=_texts(entry.get("resourceNames")),
+    )
+
+
 # --- small things ----------------------------------------------------------------------------------------------------
 
 

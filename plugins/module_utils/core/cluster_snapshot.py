@@ -20,7 +20,7 @@ from .snapshot import ReadError
 
 KIND = "ClusterSnapshot"
 SCHEMA_VERSION = 1
-SUBSETS = ("nodes", "dra", "drivers", "networks", "attachments", "policies", "events", "rolls")
+SUBSETS = ("nodes", "dra", "drivers", "networks", "attachments", "policies", "events", "rolls", "permissions")
 """All that can be asked for, and what is read when nothing is asked for."""
 
 
@@ -309,6 +309,29 @@ class DaemonSet:
 
 
 @dataclass(frozen=True)
+class RoleRule:
+    """What a role allows: ``*`` stands for all; ``names`` is empty when it is for all objects."""
+
+    groups: tuple[str, ...] = codec.texts()
+    resources: tuple[str, ...] = codec.texts()
+    verbs: tuple[str, ...] = codec.texts()
+    names: tuple[str, ...] = codec.texts()
+
+
+@dataclass(frozen=True)
+class DriverAccount:
+    """A service account of DRANET, the ClusterRoles that it has in all namespaces, and what these allow (F119).
+
+    A role that is bound and does not exist is among ``roles`` and allows nothing.
+    """
+
+    namespace: str = codec.text()
+    name: str = codec.text()
+    roles: tuple[str, ...] = codec.texts()
+    rules: tuple[RoleRule, ...] = codec.items(RoleRule)
+
+
+@dataclass(frozen=True)
 class NetworkRange:
     """A network that the cluster gives addresses from, as it is written there, and the object that says so."""
 
@@ -497,6 +520,7 @@ class ClusterSnapshot:
     roll_leases: Optional[tuple[RollLease, ...]] = codec.items(RollLease, None)
     rolls: Optional[tuple[Roll, ...]] = codec.items(Roll, None)
     disruption_budgets: Optional[tuple[DisruptionBudget, ...]] = codec.items(DisruptionBudget, None)
+    driver_accounts: Optional[tuple[DriverAccount, ...]] = codec.items(DriverAccount, None)
 
     @classmethod
     def from_dict(cls, document: Any) -> ClusterSnapshot:

@@ -40,7 +40,8 @@ class Collector:
 
 @dataclass(frozen=True)
 class HostInfo:
-    """The machine: ``boot_time`` in seconds since the epoch, ``cgroup`` is ``v1``, ``v2``, or empty: not known."""
+    """The machine: ``boot_time`` in seconds since the epoch, ``cgroup`` is ``v1``, ``v2``, or empty: not known; ``nri``
+    says whether a container runtime listens for NRI plugins (F113, F116)."""
 
     hostname: str = codec.text("")
     kernel: str = codec.text("")
@@ -50,6 +51,7 @@ class HostInfo:
     boot_id: str = codec.text("")
     boot_time: Optional[int] = codec.integer(None)
     cgroup: str = codec.text("")
+    nri: Optional[bool] = codec.boolean(None)
 
 
 @dataclass(frozen=True)

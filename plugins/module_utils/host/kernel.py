@@ -28,6 +28,11 @@ MODPROBE = (
 )
 COMMAND_LINE = "/proc/cmdline"
 CGROUPS = "/sys/fs/cgroup"
+SOCKETS = "/proc/1/net/unix"
+_NRI = re.compile(
+    r"^\S+ [0-9A-Fa-f]{8} [0-9A-Fa-f]{8} ([0-9A-Fa-f]{8}) .* (?:/var)?/run/nri/nri\.sock$", re.MULTILINE
+)
+_LISTENS = 1 << 16
 _LARGE = 8 << 20
 _LARGE_FILE = 1 << 20
 # Modules that the checks ask about (NODE-006, S3, S34, S41), and the drivers of RDMA NICs of other vendors.
@@ -66,6 +71,7 @@ def host(root: Root) -> HostInfo:
         boot_id=root.value("/proc/sys/kernel/random/boot_id") or "",
         boot_time=boot_time(root),
         cgroup=_cgroup(root),
+        nri=_nri(root),
     )
 
 
@@ -74,6 +80,17 @@ def _cgroup(root: Root) -> str:
     if root.exists(CGROUPS + "/cgroup.controllers"):
         return "v2"
     return "v1" if root.exists(CGROUPS + "/memory") else ""
+
+
+def _nri(root: Root) -> Optional[bool]:
+    """Whether a program of the host listens on the socket of NRI (F116); ``None``: its sockets cannot be read.
+
+    The file of a socket stays when its program has ended, so the list of the kernel is asked.
+    """
+    text = root.read(SOCKETS, _LARGE)
+    if text is None:
+        return None
+    return any(int(flags, 16) & _LISTENS for flags in _NRI.findall(text))
 
 
 def _os_release(root: Root) -> dict[str, str]:

@@ -49,6 +49,8 @@ SECTIONS = {
     "roll_leases": cluster_snapshot.RollLease,
     "rolls": cluster_snapshot.Roll,
     "disruption_budgets": cluster_snapshot.DisruptionBudget,
+    "driver_accounts": cluster_snapshot.DriverAccount,
+    "role rules": cluster_snapshot.RoleRule,
 }
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from typing import Callable, Optional
 
 from .. import nics as joined
-from ..cluster_snapshot import Claim, ClusterSnapshot, PrepareEvent, SliceDevice
+from ..cluster_snapshot import Claim, ClusterSnapshot, DriverAccount, PrepareEvent, SliceDevice
 from ..errors import RdmaError
 from ..finding import CRITICAL, ERROR, WARNING, Detail
-from ..oke import shapes
+from ..oke import driver_rights, shapes
 from ..oke.constants import DRIVER
 from ..oke.installed import MOVE_IB, PROFILE_PROVIDER, RANGE_ATTRIBUTE, WEBHOOK, Program
 from .context import Fleet, Node, cluster_reason
@@ -538,6 +538,61 @@ def template(fleet: Fleet) -> Outcome:
         "",
         as_status="warn",
     )
+
+
+@cluster_check(
+    "RDMA-DRA-013",
+    "The account of DRANET has the rights that it needs",
+    ERROR,
+    "Bind a ClusterRole with these verbs to the service account: the chart and the role oke_dranet make one.",
+    evidence=("clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"),
+)
+@with_driver
+def rights(fleet: Fleet) -> Outcome:
+    """F119: by ClusterRoles, since nodes and slices have no namespace and claims are in any."""
+    cluster = fleet.installed.cluster
+    if cluster.driver_accounts is None:
+        sources = ("clusterrolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io")
+        return unknown(cluster_reason(cluster, "permissions", *sources))
+    known = {(entry.namespace, entry.name): entry for entry in cluster.driver_accounts}
+    details = []
+    for found in fleet.installed.dranet:
+        wanted = (found.daemonset.namespace, found.daemonset.service_account or "default")
+        account = known.pop(wanted, None)
+        if account is not None:
+            details += _rights_of(account, cluster.server.version)
+    return rolled_up(
+        details,
+        "%s: all rights are there." % listed(_accounts(cluster.driver_accounts)),
+        "No account is known.",
+    )
+
+
+def _accounts(accounts: Iterable[DriverAccount]) -> list[str]:
+    return ["%s/%s" % (entry.namespace, entry.name) for entry in accounts]
+
+
+def _rights_of(account: DriverAccount, version: str) -> list[Detail]:
+    """One detail for each resource."""
+    match = _VERSION.match(version)
+    server = (int(match.group(1)), int(match.group(2))) if match else None
+    bound = "its roles: %s" % (listed(account.roles) or "none")
+    details = []
+    for right in driver_rights.needed():
+        verbs = driver_rights.lacking(right, account.rules)
+        on = " for the driver %s" % right.name if right.name else ""
+        granular = right.resource == driver_rights.GRANULAR
+        if not verbs:
+            details.append(ok(right.subject))
+        elif granular and server is None:
+            told = (
+                "may not %s%s, which Kubernetes 1.36 asks for, and the version of the API server is not known"
+            )
+            details.append(unclear(right.subject, told % (", ".join(verbs), on)))
+        elif not granular or server is None or server >= driver_rights.GRANULAR_FROM:
+            told = "%s/%s may not %s%s (%s)" % (account.namespace, account.name, ", ".join(verbs), on, bound)
+            details.append(bad(right.subject, told, ", ".join(right.verbs), "not " + ", ".join(verbs)))
+    return details
 
 
 @cluster_check(

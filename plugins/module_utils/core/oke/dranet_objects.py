@@ -38,7 +38,7 @@ TABLE_DIRECTORY = "/etc/rdma-k8s"
 TABLE_FILE = "nic-table.json"
 
 _RBAC = "rbac.authorization.k8s.io"
-_RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (  # F119
+RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (  # F119
     ("", ("nodes",), ("get",), ()),
     ("", ("events",), ("create", "patch", "update"), ()),
     ("resource.k8s.io", ("resourceslices",), ("list", "watch", "create", "update", "delete"), ()),
@@ -52,6 +52,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...
         (DRIVER,),
     ),
 )
+"""What the account of DRANET may do: API group, resources, verbs, names."""
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "50Mi"}}  # F115
 _PROVIDER_RESOURCES = {
     "requests": {
@@ -90,7 +91,7 @@ def dranet(wish: DeploymentWish, able: Abilities) -> list[dict[str, Any]]:
             "apiVersion": _RBAC + "/v1",
             "kind": "ClusterRole",
             "metadata": _metadata(DRANET),
-            "rules": [_rule(*entry) for entry in _RULES],
+            "rules": [_rule(*entry) for entry in RULES],
         },
         {
             "apiVersion": _RBAC + "/v1",

@@ -215,6 +215,9 @@ SERVED = {
 }
 
 
+RBAC = "rbac.authorization.k8s.io"
+
+
 class Wire:
     """An API server with the objects of a recording, and trouble at some paths."""
 
@@ -360,6 +363,37 @@ def test_what_may_not_be_read_is_not_known(wire: Wire, tmp_path: Path) -> None:
     assert daemonset.pods is None
     assert "pods" in found.error_of("pods")
     assert (len(found.nodes or ()), found.claim_templates) == (1, ())
+
+
+def test_what_dranet_may_do(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F119: two lists, however many roles there are, and none in a cluster without DRANET."""
+    monkeypatch.setitem(SERVED, RBAC, ["clusterroles", "clusterrolebindings"])
+    wire.lists["clusterroles"] = [cluster_objects.ROLE]
+    wire.lists["clusterrolebindings"] = [cluster_objects.BINDING]
+    found = read(wire, tmp_path, "permissions")
+    (account,) = found.driver_accounts or ()
+    assert (account.namespace, account.name, account.roles) == ("kube-system", "dranet", ("dranet",))
+    assert [rule.resources for rule in account.rules] == [("nodes",), ("resourceclaims/driver",)]
+    assert (found.errors, found.collector.calls) == ((), 5)  # version, what is served, DaemonSets, two lists
+    wire.lists["daemonsets"] = []
+    found = read(wire, tmp_path, "permissions")
+    assert (found.driver_accounts, found.collector.calls) == ((), 3)
+
+
+def test_what_dranet_may_do_is_not_known(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without roles decides in another way, so an account without a role is no fault."""
+    found = read(wire, tmp_path, "permissions")
+    assert found.driver_accounts is None
+    assert "serves no clusterroles" in found.error_of("clusterroles." + RBAC)
+    monkeypatch.setitem(SERVED, RBAC, ["clusterroles", "clusterrolebindings"])
+    wire.trouble[f"/apis/{RBAC}/v1/clusterroles"] = status(403, "forbidden")
+    found = read(wire, tmp_path, "permissions")
+    assert found.driver_accounts is None
+    assert [error.source for error in found.errors] == ["clusterroles." + RBAC]
+    wire.trouble["/apis/apps/v1/daemonsets"] = status(403, "forbidden")
+    found = read(wire, tmp_path, "permissions")
+    assert found.driver_accounts is None
+    assert [error.source for error in found.errors] == ["daemonsets.apps"]
 
 
 def test_what_is_not_served_is_not_there(wire: Wire, tmp_path: Path) -> None:

@@ -511,6 +511,66 @@ def test_when_a_claim_got_its_devices() -> None:
     assert reading.claim({"metadata": {"managedFields": [new]}}).allocated_at == ""
 
 
+# --- permissions -----------------------------------------------------------------------------------------------------
+
+
+def subject(kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+    return {"kind": kind, "name": name, **({"namespace": namespace} if namespace else {})}
+
+
+@pytest.mark.parametrize(
+    ("found", "bound"),
+    [
+        (subject("ServiceAccount", "dranet", "kube-system"), True),
+        (subject("ServiceAccount", "dranet", "other"), False),
+        (subject("ServiceAccount", "other", "kube-system"), False),
+        (subject("User", "system:serviceaccount:kube-system:dranet"), True),
+        (subject("User", "dranet"), False),
+        (subject("Group", "system:serviceaccounts"), True),
+        (subject("Group", "system:serviceaccounts:kube-system"), True),
+        (subject("Group", "system:serviceaccounts:other"), False),
+        (subject("Group", "system:authenticated"), True),
+        (subject("Group", "system:masters"), False),
+        (subject("Role", "system:authenticated"), False),
+    ],
+)
+def test_whom_a_role_is_bound_to(found: dict[str, Any], bound: bool) -> None:
+    """A service account is a user with a name, and in the groups of all users, all accounts and its namespace."""
+    binding = {**objects.BINDING, "subjects": [subject("User", "other"), found]}
+    account = reading.driver_account("kube-system", "dranet", [binding], [objects.ROLE])
+    assert account.roles == (("dranet",) if bound else ())
+    assert len(account.rules) == (2 if bound else 0)
+
+
+def test_what_an_account_may_do() -> None:
+    """F119; a role that is bound twice counts once, and one that does not exist allows nothing."""
+    missing = {**objects.BINDING, "roleRef": {"kind": "ClusterRole", "name": "missing"}}
+    bindings = [objects.BINDING, missing, objects.BINDING]
+    account = reading.driver_account("kube-system", "dranet", bindings, [objects.ROLE])
+    assert account == shapes.DriverAccount(
+        "kube-system",
+        "dranet",
+        ("dranet", "missing"),
+        (
+            shapes.RoleRule(("",), ("nodes",), ("get",)),
+            shapes.RoleRule(
+                ("resource.k8s.io",),
+                ("resourceclaims/driver",),
+                ("associated-node:patch", "associated-node:update"),
+                ("dra.net",),
+            ),
+        ),
+    )
+
+
+def test_the_accounts_of_dranet() -> None:
+    """Only its own, each once; a pod that names none has the account 'default'."""
+    driver = shapes.DaemonSet("a", "dranet", "dranet", service_account="x")
+    found = [driver, shapes.DaemonSet("a", "second", "dranet", service_account="x")]
+    found += [shapes.DaemonSet("b", "dranet", "dranet"), shapes.DaemonSet("c", "cni", "network")]
+    assert reading.accounts(found) == [("a", "x"), ("b", "default")]
+
+
 READERS: list[Callable[[Any], Any]] = [
     reading.node,
     reading.resource_slice,
@@ -527,6 +587,7 @@ READERS: list[Callable[[Any], Any]] = [
     reading.is_ours,
     reading.roll_lease,
     reading.roll,
+    lambda content: reading.driver_account("kube-system", "dranet", [content, objects.BINDING], [content]),
 ]
 SAMPLES = [
     objects.NODE,
@@ -538,6 +599,8 @@ SAMPLES = [
     objects.LEASE,
     objects.ROLL,
     objects.BUDGET,
+    objects.ROLE,
+    objects.BINDING,
 ]
 
 

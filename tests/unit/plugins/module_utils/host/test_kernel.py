@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,50 @@ def test_control_groups(tmp_path: Path) -> None:
     put(tmp_path, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n")
     assert kernel.host(root).cgroup == "v2"
     assert root.errors == []
+
+
+SOCKETS = """\
+Num       RefCount Protocol Flags    Type St Inode Path
+00000000b7b4813f: 00000002 00000000 00010000 0001 01 71 /run/containerd/containerd.sock
+00000000b7b48140: 00000003 00000000 00000000 0001 03 72
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "listens"),
+    [
+        ("00000000c: 00000002 00000000 00010000 0001 01 73 /var/run/nri/nri.sock", True),
+        ("00000000c: 00000002 00000000 00010000 0001 01 73 /run/nri/nri.sock", True),
+        ("00000000c: 00000003 00000000 00000000 0001 03 73 /var/run/nri/nri.sock", False),  # a connection
+        ("00000000c: 00000002 00000000 00010000 0001 01 73 /other/run/nri/nri.sock", False),
+        ("00000000c: 00000002 00000000 00010000 0001 01 73 /var/run/nri/nri.sock.old", False),
+        ("00000000c: 00000002 00000000 00010000 0001 01 73 @/run/nri/nri.sock", False),
+        ("damaged /run/nri/nri.sock", False),
+        ("", False),
+    ],
+)
+def test_who_listens_for_nri(tmp_path: Path, line: str, listens: bool) -> None:
+    """F116: by the sockets of the first process of the host; a file alone tells nothing."""
+    root = Root(str(tmp_path))
+    put(tmp_path, "var/run/nri/nri.sock", "")
+    assert kernel.host(root).nri is None
+    put(tmp_path, "proc/1/net/unix", SOCKETS + line)
+    assert kernel.host(root).nri is listens
+    assert root.errors == []
+
+
+def test_a_listener_of_this_machine(tmp_path: Path) -> None:
+    """The kernel writes its list as it is read here."""
+    place = tmp_path / "run/nri/nri.sock"
+    place.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place))
+        server.listen(1)
+        found = Path("/proc/self/net/unix").read_text("utf-8", "replace")
+    (line,) = [entry for entry in found.splitlines() if entry.endswith(str(place))]
+    root = tmp_path / "root"
+    put(root, "proc/1/net/unix", line.replace(str(place), "/run/nri/nri.sock") + "\n")
+    assert kernel.host(Root(str(root))).nri is True
 
 
 def test_this_machine_tells_its_own_names() -> None:

@@ -15,8 +15,10 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot imp
     ClusterSnapshot,
     DeviceClass,
     DeviceRequest,
+    DriverAccount,
     OpaqueConfig,
     PrepareEvent,
+    RoleRule,
 )
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot, ReadError
 from ansible_collections.rdma.k8s.tests.support import cluster_fleet as api, fleet
@@ -192,6 +194,35 @@ def in_two_networks() -> list[NodeInput]:
     return [NodeInput(node.name, node, network="second" if node.name == SICK else "") for node in nodes]
 
 
+def account(*rules: RoleRule, version: str = "v1.36.2") -> Callable[[ClusterSnapshot], ClusterSnapshot]:
+    """The account of DRANET has these rules, on an API server of a version."""
+    found = DriverAccount("kube-system", api.DRANET, (api.DRANET,), rules)
+
+    def edit(cluster: ClusterSnapshot) -> ClusterSnapshot:
+        server = replace(cluster.server, version=version)
+        return replace(cluster, server=server, driver_accounts=(found,))
+
+    return edit
+
+
+OLD_RULES = api.RULES[:-1]
+"""Of a role from before Kubernetes 1.36."""
+
+
+def own_rule(verb: str, *names: str) -> RoleRule:
+    """The right to change what a driver says in a claim."""
+    verbs = (verb + ":patch", verb + ":update")
+    return RoleRule(("resource.k8s.io",), ("resourceclaims/driver",), verbs, names)
+
+
+def two_dranets(cluster: ClusterSnapshot) -> ClusterSnapshot:
+    """A second DRANET for other nodes, with the account that a pod has when none is named, which has no role."""
+    first = (cluster.daemonsets or ())[0]
+    second = replace(first, name="dranet-b", service_account="", desired=0, ready=0, updated=0, pods=())
+    accounts = (*(cluster.driver_accounts or ()), DriverAccount("kube-system", "default"))
+    return replace(cluster, daemonsets=(*(cluster.daemonsets or ()), second), driver_accounts=accounts)
+
+
 def without_nics() -> list[NodeInput]:
     """A node without RDMA NICs, which needs no driver."""
     sick = fleet.node(number=0, name=SICK)
@@ -269,7 +300,7 @@ CASES = [
         "DaemonSets that may not be read",
         unread("daemonsets", "daemonsets.apps"),
         also="DRA-002 unknown DRA-003 unknown DRA-004 unknown DRA-005 unknown DRA-008 unknown DRA-012 unknown "
-        "DRA-015 unknown RANGE-015 unknown RANGE-016 unknown RANGE-017 unknown",
+        "DRA-013 unknown DRA-015 unknown RANGE-015 unknown RANGE-016 unknown RANGE-017 unknown",
     ),
     case(
         "RDMA-DRA-001",
@@ -478,7 +509,7 @@ CASES = [
         "a node under another name",
         other_name,
         node=SICK,
-        also="DRA-010 unknown IMDS-007 unknown OCA-013 unknown OCA-014 unknown RANGE-014 unknown",
+        also="DRA-010 unknown DRA-017 unknown IMDS-007 unknown OCA-013 unknown OCA-014 unknown RANGE-014 unknown",
     ),
     case(
         "RDMA-DRA-009",
@@ -487,7 +518,7 @@ CASES = [
         "the slices of a node that may not be read",
         unread("slices", "resourceslices.resource.k8s.io"),
         node=SICK,
-        also="DRA-010 unknown IMDS-007 unknown RANGE-014 unknown",
+        also="DRA-010 unknown DRA-017 unknown IMDS-007 unknown RANGE-014 unknown",
     ),
     # RDMA-DRA-010: F101, DEV-04
     case("RDMA-DRA-010", "pass", "16 NICs are offered with RDMA", "RDMA on all devices", node=SICK),
@@ -568,6 +599,93 @@ CASES = [
         "no probe",
         template(liveness=False),
     ),
+    # RDMA-DRA-013: F119
+    case("RDMA-DRA-013", "pass", "kube-system/dranet: all rights are there", "all rights"),
+    case("RDMA-DRA-013", "pass", "all rights", "an older server", account(*OLD_RULES, version="v1.35.9")),
+    case(
+        "RDMA-DRA-013",
+        "fail",
+        "resourceclaims/driver.resource.k8s.io: kube-system/dranet may not associated-node:patch, "
+        "associated-node:update for the driver dra.net (its roles: dranet)",
+        "an old role on a newer server",
+        account(*OLD_RULES, version="v1.36.0"),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "fail",
+        "for the driver dra.net",
+        "a role for another driver",
+        account(*OLD_RULES, own_rule("associated-node", "gpu.example.com")),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "pass",
+        "all rights",
+        "a role for drivers of any node and name",
+        account(*OLD_RULES, own_rule("arbitrary-node")),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "unknown",
+        "which Kubernetes 1.36 asks for, and the version of the API server is not known",
+        "an old role on a server of an unknown version",
+        account(*OLD_RULES, version=""),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "pass",
+        "all rights",
+        "an administrator",
+        account(RoleRule(("*",), ("*",), ("*",))),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "pass",
+        "all rights",
+        "a role that names subresources of all resources",
+        account(
+            *api.RULES[:4],
+            api.RULES[5],
+            RoleRule(("resource.k8s.io",), ("*/status",), ("patch", "update")),
+        ),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "fail",
+        "nodes: kube-system/dranet may not get",
+        "a role for one node",
+        account(*api.RULES[1:], RoleRule(("",), ("nodes",), ("get",), ("n1",))),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "fail",
+        "events: kube-system/dranet may not create, patch, update",
+        "a role for events of the newer group",
+        account(*api.RULES[:1], *api.RULES[2:], RoleRule(("events.k8s.io",), ("events",), ("*",))),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "fail",
+        "kube-system/default may not get (its roles: none)",
+        "an account without a role",
+        two_dranets,
+        also="DRA-001 fail",
+    ),
+    case(
+        "RDMA-DRA-013",
+        "unknown",
+        "Not readable: clusterroles.rbac.authorization.k8s.io",
+        "roles that may not be read",
+        unread("driver_accounts", "clusterroles.rbac.authorization.k8s.io"),
+    ),
+    case(
+        "RDMA-DRA-013",
+        "unknown",
+        "The subset 'permissions' of the cluster was not read",
+        "a record without roles",
+        not_asked("driver_accounts", "permissions"),
+    ),
+    case("RDMA-DRA-013", "skip", "see RDMA-DRA-001", "rights without DRANET", no_driver, also="DRA-001 fail"),
     # RDMA-DRA-015: F2
     case("RDMA-DRA-015", "pass", "One image each", "one image"),
     case(

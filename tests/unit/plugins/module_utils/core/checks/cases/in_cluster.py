@@ -420,6 +420,6 @@ CASES = [
         "metadata of a node under another name",
         other_name,
         node=SICK,
-        also="DRA-009 unknown DRA-010 unknown OCA-013 unknown OCA-014 unknown RANGE-014 unknown",
+        also="DRA-009 unknown DRA-010 unknown DRA-017 unknown OCA-013 unknown OCA-014 unknown RANGE-014 unknown",
     ),
 ]
