@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Optional, Union
 
@@ -266,13 +266,6 @@ def _without_ipvlan(device: Device) -> RdmaError:
         "write interface.type in the claim.",
         interface=name,
     )
-
-
-def with_interface(node: profile.Node, interface: Optional[Interface]) -> profile.Node:
-    """The node with more said of one interface."""
-    if interface is None:
-        return node
-    return replace(node, interfaces={**node.interfaces, interface.name: interface})
 
 
 def status_of(error: RdmaError) -> int:

@@ -66,6 +66,25 @@ def test_the_first_address_behind_a_network_is_outside() -> None:
     assert error.code == "outside_child_range"
 
 
+def test_what_is_said_of_an_index_beyond_the_last() -> None:
+    """F12: 16 NICs; the largest index stands in the message, in the hint, and for programs."""
+    error = error_of(addressing.derive_child, VNIC, 16)
+    assert error.message == "NIC index 16 is too large: the largest is 15."
+    assert error.hint == "The profile serves rdma0 to rdma15 of a node; claim no other NIC."
+    assert (error.details["nic_index"], error.details["largest_nic_index"]) == (16, 15)
+
+
+def test_the_parent_and_the_hint_of_a_network_that_is_too_small() -> None:
+    """F13, F25: 16 blocks are 4 bits; a subnet of 2 bits fits 16 times into no network."""
+    found = addressing.derive_parent(VNIC, 0)
+    assert (found.parent.version, str(found.parent)) == (4, "10.224.13.19")
+    error = error_of(addressing.derive_parent, VNIC, 9, "192.168.0.0/16")
+    assert error.hint == "Give OCA a larger rdma_network: /15 holds 16 NICs."
+    wide = addressing.read_vnic("64.0.0.9", "64.0.0.0/2")
+    error = error_of(addressing.derive_parent, wide, 1, "128.0.0.0/2")
+    assert error.hint == "Give OCA a larger rdma_network: /0 holds 16 NICs."
+
+
 def test_an_ipv6_subnet_is_no_subnet_of_an_ipv4_address() -> None:
     """F25, check 3: before it is looked whether the address is inside."""
     vnic = addressing.read_vnic("10.140.77.19", "fd00::/64")

@@ -95,6 +95,102 @@ def test_the_pods() -> None:
     assert names[-1] == ("ResourceClaim", "rdma-k8s-canary")
 
 
+def test_the_pods_have_no_power() -> None:
+    """A proof needs nothing of the node, of the API or of root."""
+    for made in (canary.pod(CHILD), canary.witness(CHILD)):
+        assert made["metadata"]["namespace"] == "kube-system"
+        labels = made["metadata"]["labels"]
+        assert labels["app.kubernetes.io/name"] == made["metadata"]["name"]
+        assert labels["app.kubernetes.io/part-of"] == "rdma-k8s-oke-dranet"
+        spec = made["spec"]
+        assert (spec["automountServiceAccountToken"], spec["restartPolicy"]) == (False, "Never")
+        assert (spec["terminationGracePeriodSeconds"], spec["tolerations"]) == (1, [{"operator": "Exists"}])
+        for container in [*spec.get("initContainers", []), *spec["containers"]]:
+            assert container["securityContext"] == {
+                "runAsUser": 0,
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": True,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            }
+    assert canary.claim(CHILD)["metadata"]["name"] == "rdma-k8s-canary"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "nic", "said"),
+    [
+        ([], "", "There is no free RDMA NIC that could be claimed for a proof."),
+        ([], "rdma9", "There is no free RDMA NIC rdma9 that could be claimed for a proof."),
+        (["n8", "n9"], "", "There is no free RDMA NIC on n8, n9 that could be claimed for a proof."),
+        (["n9"], "rdma0", "There is no free RDMA NIC rdma0 on n9 that could be claimed for a proof."),
+    ],
+)
+def test_no_nic_is_told(nodes: list[str], nic: str, said: str) -> None:
+    """What was looked for; a NIC can become free."""
+    found = snapshot(device("rdma0", **{"rdma.k8s/ready": False}))
+    error = error_of(canary.choose, found, nodes, nic)
+    assert (error.message, error.retryable) == (said, True)
+
+
+@pytest.mark.parametrize(
+    ("trial", "seen", "child_range", "said"),
+    [
+        (
+            CHILD,
+            replace(GOOD, parent={}),
+            RANGE,
+            "rdma0 of n1 is not on its host while a pod has claimed it; found nothing of this name.",
+        ),
+        (
+            CHILD,
+            replace(GOOD, parent={"name": "rdma0", "kind": "dummy", "mac": "m"}),
+            RANGE,
+            "rdma0 of n1 is not on its host while a pod has claimed it; found dummy m.",
+        ),
+        (
+            CHILD,
+            replace(GOOD, child={}),
+            RANGE,
+            "The pod has nothing as rdma0, expected an IPvlan child with an address of 10.208.0.0/12.",
+        ),
+        (
+            CHILD,
+            replace(GOOD, child=PARENT),
+            None,
+            "The pod has a device 02:00:00:00:00:01 10.224.13.19 as rdma0, expected an IPvlan child.",
+        ),
+        (
+            CHILD,
+            replace(GOOD, child={"kind": "ipvlan"}),
+            RANGE,
+            "The pod has ipvlan as rdma0, expected an IPvlan child with an address of 10.208.0.0/12.",
+        ),
+        (
+            CHILD,
+            Seen(parent=PARENT),
+            RANGE,
+            "The claim for rdma0 of n1 was not served in time: the pod does not run, and no event says why.",
+        ),
+        (
+            CHILD,
+            Seen(parent=PARENT, refusal="unknown field."),
+            RANGE,
+            "The claim for rdma0 of n1 was not served in time: unknown field.",
+        ),
+        (
+            REFUSED,
+            Seen(parent=PARENT),
+            RANGE,
+            "The claim for rdma0 of n1 was neither served nor refused in time.",
+        ),
+    ],
+)
+def test_what_is_said(trial: Trial, seen: Seen, child_range: Any, said: str) -> None:
+    """What was found instead."""
+    (problem,) = canary.judge(trial, seen, child_range)
+    assert problem.message == said
+
+
 @pytest.mark.parametrize(
     ("trial", "seen", "codes"),
     [

@@ -127,8 +127,13 @@ def test_further_expressions() -> None:
     """They are selectors of their own; an empty one and one beyond the limit of the API are refused."""
     assert expressions(wish(cel=["true"])) == [NAMED, "true"]
     assert len(expressions(wish(cel=["x" * 10240]))) == 2
-    assert error_of(claims.claim, wish(cel=["x" * 10241])).code == "cel_too_long"
-    assert error_of(claims.claim, wish(cel=[""])).code == "cel_empty"
+    long = error_of(claims.claim, wish(cel=["x" * 10241]))
+    assert (long.code, long.hint) == (
+        "cel_too_long",
+        "Give several shorter expressions; a device must meet all of them.",
+    )
+    empty = error_of(claims.claim, wish(cel=[""]))
+    assert (empty.code, empty.hint) == ("cel_empty", "Leave it out.")
 
 
 # --- GPUs
@@ -141,6 +146,8 @@ def test_further_expressions() -> None:
         (4, 2, [["gpu0", "rdma0", "rdma1"], ["gpu1", "rdma2", "rdma3"]]),
         (2, 2, [["gpu0", "rdma0"], ["gpu1", "rdma1"]]),
         (1, 2, [["gpu0", "gpu1", "rdma0"]]),
+        (2, 4, [["gpu0", "gpu1", "rdma0"], ["gpu2", "gpu3", "rdma1"]]),
+        (2, 6, [["gpu0", "gpu1", "gpu2", "rdma0"], ["gpu3", "gpu4", "gpu5", "rdma1"]]),
     ],
 )
 @pytest.mark.parametrize(
@@ -171,9 +178,10 @@ def test_alignment_on_the_nodes() -> None:
     same: dict[str, Any] = {"rdma0": {root: "pci0000:0b"}, "rdma1": {root: "pci0000:0b"}}
     claims.check_alignment(made, {"n1": same})
     claims.check_alignment(wish(gpus=1), {"n1": {"rdma0": {}, "rdma1": {}}})
-    for other in ({root: "pci0000:0c"}, {}):
+    for other, said in (({root: "pci0000:0c"}, "pci0000:0c"), ({}, "(none)")):
         error = error_of(claims.check_alignment, made, {"n1": same, "n2": {**same, "rdma1": other}})
         assert (error.code, error.details["node"]) == ("claim_align", "n2")
+        assert "the NICs rdma0, rdma1 have the values pci0000:0b, %s of" % said in error.message
 
 
 @pytest.mark.parametrize(("gpus", "code"), [(16, ""), (17, "claim_too_large")])
@@ -241,6 +249,18 @@ def test_own_addresses() -> None:
 def test_addresses_that_cannot_be(more: dict[str, Any], code: str) -> None:
     """F24, F27, F32, F109, and a template that would give one address to many pods."""
     assert error_of(claims.claim, own(**more)).code == code
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"provider": "cloud"}, "provider cloud gives its own (F32)"),
+        ({"nics": nics("BM.GPU.GB200.4")}, "a device without an interface takes none (F109)"),
+    ],
+)
+def test_why_addresses_cannot_be(more: dict[str, Any], said: str) -> None:
+    """F32, F109."""
+    assert said in error_of(claims.claim, own(**more)).message
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,16 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot imp
     DeviceTaintRule,
     DriverContainer,
     DriverPod,
+    Mount,
+    ResourceSlice,
 )
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.installed import Installed, Settings, flags
+from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.installed import (
+    Installed,
+    Program,
+    Settings,
+    flags,
+)
 from ansible_collections.rdma.k8s.tests.support import cluster_fleet as api, fleet
 
 
@@ -55,6 +64,82 @@ def test_the_node_agent_is_no_provider() -> None:
     only_init = replace(agent, name="provider", containers=(DriverContainer("x", init=True),))
     found = Installed(ClusterSnapshot(daemonsets=(agent, by_program, only_init))).provider
     assert [entry.name for entry in found] == ["kube-system/mine"]
+
+
+def test_a_provider_is_known_by_its_program_too() -> None:
+    """In a word of its command or of its arguments."""
+    agent = DaemonSet("a", "mine", "provider", containers=(DriverContainer("x", command=("sleep",)),))
+    by_argument = replace(
+        agent, name="own", containers=(DriverContainer("x", args=("-m", "rdma_k8s_provider.main")),)
+    )
+    found = Installed(ClusterSnapshot(daemonsets=(agent, by_argument))).provider
+    assert [entry.name for entry in found] == ["a/own"]
+
+
+def program(**container: Any) -> Program:
+    """DRANET with one container."""
+    daemonset = DaemonSet("a", "dranet", "dranet", containers=(DriverContainer("dranet", **container),))
+    return Installed(ClusterSnapshot(daemonsets=(daemonset,))).dranet[0]
+
+
+def test_the_command_is_no_flag_and_what_follows_it_is() -> None:
+    """F92: flags can stand in the command, behind the name of the program, and before the arguments."""
+    found = program(command=("/dranet", "--profile-provider=none", "--v=1"), args=("--v=4",))
+    assert found.settings.flags == {"profile-provider": ["none"], "v": ["1", "4"]}
+    other = found.settings_of(DriverPod("p", args={"dranet": ["--v=5"]}))
+    assert other.flags == {"profile-provider": ["none"], "v": ["1", "5"]}
+
+
+def test_an_option_that_stops_the_program() -> None:
+    """F93: the error itself, not a range that is not known."""
+    found = program(args=("--cloud-provider-options=oke.rdma-child-ipv4-cidr=10.208.0.1/12",))
+    error = found.settings.child_range()
+    assert isinstance(error, RdmaError)
+    assert program(args=("--v=4",)).settings.child_range() is None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "seen"),
+    [
+        ((), False),
+        (("",), False),
+        (("/etc/oca/files",), True),
+        (("/etc/oca/files/",), True),
+        (("/etc/oca",), True),
+        (("/etc/oc",), False),
+        (("/etc/oca/files/more",), False),
+        (("/",), True),
+        (("/sys", "/etc"), True),
+    ],
+)
+def test_whether_a_directory_is_mounted(hosts: tuple[str, ...], seen: bool) -> None:
+    """F54: it, or one above it; a mount that is no directory of the node does not count."""
+    mounts = tuple([Mount("/host", host) for host in hosts])
+    assert program(mounts=mounts).has_mounted("/etc/oca/files") is seen
+
+
+def test_slices_of_the_newest_generation() -> None:
+    """F99: of each pool; those of other drivers, and of no node, are left out."""
+
+    def made(name: str, generation: int, **more: Any) -> ResourceSlice:
+        return ResourceSlice(
+            name, **{"driver": "dra.net", "node": "n1", "pool": "p", **more}, generation=generation
+        )
+
+    slices = (
+        made("old", 1),
+        made("one", 2),
+        made("two", 2),
+        made("other-pool", 1, pool="q"),
+        made("other-node", 1, node="n2"),
+        made("foreign", 9, driver="gpu.example"),
+        made("network", 3, node=""),
+    )
+    found = Installed(ClusterSnapshot(slices=slices)).slices
+    assert {node: [entry.name for entry in held] for node, held in found.items()} == {
+        "n1": ["one", "two", "other-pool"],
+        "n2": ["other-node"],
+    }
 
 
 def test_the_container_of_the_driver_among_others() -> None:

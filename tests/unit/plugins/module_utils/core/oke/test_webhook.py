@@ -285,6 +285,24 @@ def test_a_request_of_the_driver() -> None:
     )
 
 
+def test_what_a_device_is_to_the_node() -> None:
+    """What the driver said, and what the node knows of it."""
+    request = webhook.DeviceRequest("pci-0000-0c-00-0", PCI, MAC)
+    assert webhook.device_of(request, ("rdma0",), ROCE) == nics.Device(PCI, MAC, ("rdma0",), ROCE)
+    assert webhook.device_of(request) == nics.Device(PCI, MAC, (), ())
+
+
+def test_an_interface_of_another_kind_is_no_ethernet_nic() -> None:
+    """F73: not by its name alone; ARPHRD 32 is InfiniBand."""
+    node = replace(NODE, interfaces={"rdma0": nics.Interface("rdma0", 32)})
+    assert not webhook.is_ethernet_rdma_nic(device(), node, webhook.Provider())
+
+
+def test_a_body_that_is_no_text_is_shown_in_part() -> None:
+    error = error_of(webhook.decode, b"0123456789abcdefghi\xffX and more")
+    assert ("0123456789abcdefghi" in error.message, "X" in error.message) == (True, False)
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff{}", b"NaN", b'{"a": Infinity}', b"[" * 100000])
 def test_what_is_no_json(body: bytes) -> None:
     assert webhook.status_of(error_of(webhook.decode, body)) == 400
