@@ -14,15 +14,18 @@ from urllib.parse import quote
 
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping
-from ..core.roll import draining, fence
+from ..core.roll import draining, fence, users
 from ..core.roll.draining import Look, Phase, Progress, Wish
 from ..core.roll.users import Scope
 from . import rdma_users
 from .client import Cluster
 from .evicting import Evictions
 from .node_list import NODES
+from .node_users import NodeUsers
 
 _ATTEMPTS = 5
+_PAUSE = 1.0
+"""Seconds between two looks at an API that cannot be followed."""
 _TOLD = 20.0
 """Seconds within which the API tells what a rule without effect would hit."""
 
@@ -90,27 +93,54 @@ class Drainer:
         looks = self.done.looks = rdma_users.look(self._cluster, self._names, self._scope)
         draining.require_possible(looks, wish.consent)
         self._fence(nodes, group_version)
-        now = self._clock()
-        # A fence that stood before us has settled long ago.
-        progress = Progress(now, now if self.done.fences else now - wish.settle)
         evictions = self.done.evictions = Evictions(
             self._cluster, self._grace, self._dry_run, clock=self._clock
         )
+        if self._dry_run:
+            wanted = [user for look in looks for user in users.choose(look.users, wish.consent).evict]
+            evictions.ask(wanted)
+            return
+        followed = NodeUsers(self._cluster, self._names, self._scope)
+        try:
+            followed.start()
+            self._empty(wish, evictions, followed)
+        finally:
+            followed.stop()
+
+    def _empty(self, wish: Wish, evictions: Evictions, followed: NodeUsers) -> None:
+        """Wait for jobs, evict, wait for claims.
+
+        Whether a budget stands against an eviction is told by its answer from now on: while pods go, budgets that are
+        counted anew look for a moment as if they could never give way.
+        """
+        now = self._clock()
+        # A fence that stood before us has settled long ago.
+        progress = Progress(now, now if self.done.fences else now - wish.settle)
+        end = now + wish.jobs + wish.pods + wish.claims
         while True:
             try:
+                looks = followed.looks()
                 progress, wanted = draining.advance(progress, looks, wish, self._clock())
+                if progress.phase is Phase.DONE:
+                    # What was heard may be late; this answer is not.
+                    looks = rdma_users.look(self._cluster, self._names, self._scope, budgets=False)
+                    progress, wanted = draining.advance(progress, looks, wish, self._clock())
+                    if progress.phase is Phase.DONE:
+                        return
             except RdmaError as error:
-                raise draining.refused(error, evictions.reasons) from error
-            if progress.phase is Phase.DONE:
-                return
+                if not error.code.startswith("kube_"):
+                    raise draining.refused(error, evictions.reasons) from error
+                if not error.retryable or self._clock() >= end:
+                    raise
+                self._sleep(_PAUSE)
+                continue
             evictions.ask(wanted)
-            if self._dry_run:
-                return
             _require_none_failed(evictions)
-            self._sleep(draining.pause(progress, wish, self._clock()))
-            # Whether a budget stands against an eviction is told by its answer from now on: while pods go, budgets that
-            # are counted anew look for a moment as if they could never give way.
-            looks = rdma_users.look(self._cluster, self._names, self._scope, budgets=False)
+            pause = min(draining.pause(progress, wish, self._clock()), evictions.due())
+            if followed.blind:
+                self._sleep(max(_PAUSE, pause))
+            else:
+                followed.wait(pause)
 
     # --- fences ------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from ..core.roll.eviction import Kind, Outcome
 from ..core.roll.model import User
 from .client import Cluster
 
+_LONG = 3600.0
+
 
 def send(cluster: Cluster, user: User, grace: Optional[int] = None, dry_run: bool = False) -> Outcome:
     """One eviction of exactly this pod, by its UID.
@@ -69,8 +71,19 @@ class Evictions:
         waiting = {uid: refusal.reason for uid, refusal in self._refused.items()}
         return {**waiting, **{uid: found.reason for uid, (_user, found) in self.failed.items()}}
 
+    def due(self) -> float:
+        """Seconds until a refused eviction is asked for again; none: a long time."""
+        now = self._clock()
+        return min((max(0.0, refusal.next - now) for refusal in self._refused.values()), default=_LONG)
+
     def ask(self, users: Iterable[User]) -> None:
-        """Ask for each pod that was not asked for with success, once its time has come."""
+        """Ask for each pod that was not asked for with success, once its time has come.
+
+        :param users: all whose eviction is wanted now; what is remembered of refusals of others is forgotten.
+        """
+        users = list(users)
+        wanted = {user.uid for user in users}
+        self._refused = {uid: refusal for uid, refusal in self._refused.items() if uid in wanted}
         for user in users:
             refusal = self._refused.get(user.uid)
             if (

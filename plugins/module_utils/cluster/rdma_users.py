@@ -9,7 +9,7 @@ Lists are read whole, in pages, and each object is cut down to what is needed as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Optional
 from urllib.parse import quote
@@ -76,38 +76,42 @@ def look(cluster: Cluster, nodes: Sequence[str], scope: Scope, budgets: bool = T
     :param budgets: read disruption budgets too; without them nothing is known of what stands against an eviction.
     :raises RdmaError: one of the codes ``kube_...``.
     """
-    by_node: dict[str, list[dict[str, Any]]] = {node: [] for node in nodes}
-    for pod in _pods(cluster, nodes):
-        node = text(mapping(pod, "spec").get("nodeName"))
-        if node in by_node:
-            by_node[node].append(users.slim_pod(pod, scope))
+    wanted = frozenset(nodes)
+    pods = [
+        users.slim_pod(pod, scope)
+        for selector in pod_selectors(nodes)
+        for pod in cluster.items(PODS, fieldSelector=selector)
+        if mapping(pod, "spec").get("nodeName") in wanted
+    ]
     # Claims are read after the pods: one that was released between the two is no longer held by anybody.
-    claims = [users.slim_claim(claim) for claim in _claims(cluster)]
-    known = Known(claims, cluster.items(BUDGETS) if budgets else ())
+    claims = map(users.slim_claim, cluster.items(CLAIMS)) if serves_claims(cluster) else ()
+    return looks(nodes, pods, Known(claims, cluster.items(BUDGETS) if budgets else ()), scope)
+
+
+def looks(nodes: Sequence[str], pods: Iterable[dict[str, Any]], known: Known, scope: Scope) -> list[Look]:
+    """The same from objects that were read."""
+    pods_of: dict[str, list[dict[str, Any]]] = {node: [] for node in nodes}
+    for pod in pods:
+        pods_of[text(mapping(pod, "spec").get("nodeName"))].append(pod)
+    uids = {
+        node: frozenset(text(mapping(pod, "metadata").get("uid")) for pod in found)
+        for node, found in pods_of.items()
+    }
+    claims = users.claims_by_node(nodes, known.claims.values(), scope, uids)
     return [
-        Look(
-            node,
-            tuple(users.users(pods, known, scope)),
-            tuple(users.claims_on(node, claims, scope, {pod["metadata"].get("uid", "") for pod in pods})),
-        )
-        for node, pods in by_node.items()
+        Look(node, tuple(users.users(pods_of[node], known, scope)), tuple(claims[node])) for node in nodes
     ]
 
 
-def _pods(cluster: Cluster, nodes: Sequence[str]) -> Iterator[dict[str, Any]]:
-    if len(nodes) > _FEW:
-        yield from cluster.items(PODS, fieldSelector="spec.nodeName!=")
-        return
-    for node in nodes:
-        yield from cluster.items(PODS, fieldSelector="spec.nodeName=" + node)
+def pod_selectors(nodes: Sequence[str]) -> list[str]:
+    """The field selectors of the lists that have the pods of the nodes: one for each node, or one for all pods when
+    the nodes are many."""
+    return ["spec.nodeName!="] if len(nodes) > _FEW else ["spec.nodeName=" + node for node in nodes]
 
 
-def _claims(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    try:
-        yield from cluster.items(CLAIMS)
-    except RdmaError as error:
-        if error.code != "kube_not_found":  # before Kubernetes 1.34 there are none of this version
-            raise
+def serves_claims(cluster: Cluster) -> bool:
+    """Whether there are claims of the version that is read here, which came with Kubernetes 1.34."""
+    return cluster.serves("resource.k8s.io/v1", "resourceclaims")
 
 
 def _objects(cluster: Cluster, group: str, plural: str) -> list[dict[str, Any]]:

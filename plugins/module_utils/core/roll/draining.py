@@ -20,6 +20,7 @@ from . import users
 from .model import Consent, User
 
 _SHOWN = 8
+_LONGEST = 5.0
 AGAIN = "The same drain, started again, goes on from here."
 
 
@@ -100,6 +101,9 @@ def advance(progress: Progress, looks: Sequence[Look], wish: Wish, now: float) -
 
     :raises RdmaError: ``drain_blocked``, ``drain_jobs_running``, ``drain_timeout``, ``drain_claims_held``
     """
+    if progress.phase is Phase.DONE:
+        held_or_used = any(look.claims or users.choose(look.users, wish.consent).waits_for for look in looks)
+        return (Progress(now, progress.fenced, Phase.PODS) if held_or_used else progress), []
     if progress.phase is Phase.JOBS:
         running = _jobs(looks, wish.consent)
         if running and now - progress.since < wish.jobs:
@@ -131,12 +135,14 @@ def advance(progress: Progress, looks: Sequence[Look], wish: Wish, now: float) -
 
 
 def pause(progress: Progress, wish: Wish, now: float) -> float:
-    """Seconds until the next look: seldom while jobs run, as soon as it counts when the nodes are empty."""
-    if progress.phase is Phase.JOBS:
-        return max(0.5, min(5.0, wish.jobs - (now - progress.since)))
+    """Seconds until the next look is due, if nothing is heard before: when the time of the phase is over, or as soon as
+    a look at empty nodes counts."""
     if progress.empty is not None:
-        return max(0.1, progress.empty + wish.apart - now, progress.fenced + wish.settle - now)
-    return 0.5
+        due = max(progress.empty + wish.apart, progress.fenced + wish.settle)
+    else:
+        limits = {Phase.JOBS: wish.jobs, Phase.PODS: wish.pods, Phase.CLAIMS: wish.claims}
+        due = progress.since + limits.get(progress.phase, 0.0)
+    return min(max(due - now, 0.05), _LONGEST)
 
 
 def _jobs(looks: Iterable[Look], consent: Consent) -> list[tuple[str, User]]:

@@ -107,17 +107,29 @@ def claims_on(
 
     :param pods: UIDs of the pods on the node.
     """
-    found = []
+    return claims_by_node((node,), claims, scope, {node: pods})[node]
+
+
+def claims_by_node(
+    nodes: Iterable[str],
+    claims: Iterable[Mapping[str, Any]],
+    scope: Scope,
+    pods: Mapping[str, Collection[str]],
+) -> dict[str, list[str]]:
+    """The same for several nodes, each claim being looked at once.
+
+    :param pods: UIDs of the pods of each node.
+    """
+    found: dict[str, set[str]] = {node: set() for node in nodes}
+    place = {uid: node for node, uids in pods.items() for uid in uids}
     for claim in claims:
-        devices = list(_devices(claim, scope))
-        if not devices:
-            continue
-        reserved = {
-            text(held.get("uid")) for _at, held in entries(mapping(claim, "status").get("reservedFor"))
-        }
-        if node in devices or not reserved.isdisjoint(pods):
-            found.append(_key(claim))
-    return sorted(found)
+        where = set(_devices(claim, scope))
+        if where:
+            held = entries(mapping(claim, "status").get("reservedFor"))
+            where.update(place.get(text(entry.get("uid")), "") for _at, entry in held)
+            for node in where & found.keys():
+                found[node].add(_key(claim))
+    return {node: sorted(names) for node, names in found.items()}
 
 
 def networks_of(definitions: Iterable[Mapping[str, Any]], scope: Scope) -> list[str]:
