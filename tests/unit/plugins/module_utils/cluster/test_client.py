@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -674,3 +676,121 @@ def test_the_library_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     error = fails(deps.kubernetes)
     assert (error.code, error.details["library"]) == ("library_missing", "kubernetes")
+
+
+# --- watches ---------------------------------------------------------------------------------------------------------
+
+
+def event(kind: str, name: str = "", version: str = "7", **more: Any) -> bytes:
+    """One line of a watch."""
+    held = {"metadata": {"name": name, "resourceVersion": version}, **more}
+    return json.dumps({"type": kind, "object": held}).encode() + b"\n"
+
+
+class Lines:
+    """A watch that sends pieces, one after the other, and then waits or ends."""
+
+    def __init__(self, *pieces: bytes, stays: bool = False) -> None:
+        self.pieces, self.stays, self.over = pieces, stays, threading.Event()
+
+    def send(self, handler: Any) -> None:
+        """Write chunks as an API server does."""
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for piece in self.pieces:
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            handler.wfile.flush()
+        if self.stays:
+            self.over.wait(20)
+        handler.wfile.write(b"0\r\n\r\n")
+
+
+def test_a_watch_gives_whole_events(api: ApiServer, cluster: Cluster) -> None:
+    """Events come in pieces that end anywhere; bookmarks are given too, for their version."""
+    text = event("ADDED", "a") + event("MODIFIED", "b\u00e4") + event("BOOKMARK", version="9")
+    api.answers = [Lines(text[:10], text[10:90], text[90:-1], b"\n")]
+    found = list(cluster.watch(NODES, "5", seconds=60, fieldSelector="a=b"))
+    assert [(kind, content["metadata"].get("name")) for kind, content in found] == [
+        ("ADDED", "a"),
+        ("MODIFIED", "b\u00e4"),
+        ("BOOKMARK", ""),
+    ]
+    (request,) = api.requests
+    assert request.query == {
+        "watch": "true",
+        "resourceVersion": "5",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "60",
+        "fieldSelector": "a=b",
+    }
+    assert cluster.calls == 1
+
+
+def test_a_version_that_is_too_old(api: ApiServer, cluster: Cluster) -> None:
+    """The server says so with its answer, or with an event when it notices later."""
+    gone = {"code": 410, "reason": "Expired", "message": "too old resource version"}
+    api.answers = [status(410, "too old"), Lines(event("ADDED", "a"), event("ERROR", **gone))]
+    assert fails(cluster.watch, NODES, "1").code == "kube_expired"
+    watch = iter(cluster.watch(NODES, "1"))
+    assert next(watch)[0] == "ADDED"
+    assert fails(next, watch).code == "kube_expired"
+
+
+def test_a_watch_that_breaks(api: ApiServer, cluster: Cluster) -> None:
+    """A connection that ends in the middle is an error, an end that the server announces is none."""
+
+    class Cut(Lines):
+        def send(self, handler: Any) -> None:
+            handler.send_response(200)
+            handler.send_header("Transfer-Encoding", "chunked")
+            handler.end_headers()
+            handler.wfile.write(b"%x\r\n%s" % (1000, event("ADDED", "a")))
+            Breaks().send(handler)
+
+    api.answers = [Cut(), Lines(b"no json\n"), Lines()]
+    error = fails(list, cluster.watch(NODES, "1"))
+    assert (error.code, error.retryable) == ("kube_unreachable", True)
+    assert fails(list, cluster.watch(NODES, "1")).code == "kube_malformed"
+    assert list(cluster.watch(NODES, "1")) == []
+    api.answers = [Breaks(), status(403, "no")]
+    assert fails(cluster.watch, NODES, "1").code == "kube_unreachable"
+    assert fails(cluster.watch, NODES, "1").code == "kube_forbidden"
+
+
+def test_a_watch_is_closed_from_outside(api: ApiServer, cluster: Cluster) -> None:
+    """The reader is woken, and its end is no error."""
+    answer = Lines(event("ADDED", "a"), stays=True)
+    api.answers = [answer]
+    watch = cluster.watch(NODES, "1")
+    found: list[str] = []
+    heard = threading.Event()
+
+    def read() -> None:
+        for kind, _content in watch:
+            found.append(kind)
+            heard.set()
+        found.append("end")
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        assert heard.wait(10)
+        watch.close()
+        thread.join(10)
+        assert found == ["ADDED", "end"]
+    finally:
+        answer.over.set()
+        thread.join(10)
+
+
+def test_a_guard_stands_before_changes_only(api: ApiServer, cluster: Cluster) -> None:
+    def refuse() -> None:
+        raise RdmaError("guarded", "not now")
+
+    cluster.guard = refuse
+    api.answers = [Answer({"kind": "Node"})]
+    assert cluster.get(NODES + "/n1") == {"kind": "Node"}
+    assert fails(cluster.send, "PATCH", NODES + "/n1", {}).code == "guarded"
+    assert [request.method for request in api.requests] == ["GET"]

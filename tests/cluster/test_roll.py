@@ -1,0 +1,354 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A change of the child range over simulated nodes of a real control plane: the real loop and lease."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import roll_run
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_lease import Lease, has_ended, holder
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_run import News
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Options, Session
+from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.roll import planning
+from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.names import Phase
+from ansible_collections.rdma.k8s.tests.support.roll_fleet import (
+    DRIVER,
+    MERGE,
+    NEW,
+    OLD,
+    OPTION,
+    Fleet,
+    until,
+)
+
+from .conftest import SIMULATED, ControlPlane
+
+NODES = tuple("sim-%04d" % number for number in range(1, SIMULATED + 1))
+CALLS_OF_A_NODE = 40
+
+
+@pytest.fixture
+def cluster(control_plane: ControlPlane) -> Cluster:
+    """Calls as the administrator."""
+    return connect(str(control_plane.kubeconfig))
+
+
+@pytest.fixture
+def fleet(cluster: Cluster) -> Iterator[Fleet]:
+    """Users of RDMA and other pods on all nodes, behind the driver."""
+    made = Fleet(cluster, "roll" + uuid.uuid4().hex[:6], NODES)
+    try:
+        made.make()
+        yield made
+    finally:
+        made.remove()
+
+
+class Watcher:
+    """What a roll told; it can act when a state is reached."""
+
+    def __init__(self) -> None:
+        self.news: list[News] = []
+        self.on: dict[str, Any] = {}
+
+    def __call__(self, news: News) -> None:
+        self.news.append(news)
+        act = self.on.pop(news.now, None)
+        if act is not None:
+            act(news)
+
+    def states(self, node: str) -> list[str]:
+        """The states of a node in their order."""
+        return [news.now for news in self.news if news.node == node]
+
+    def first(self, state: str) -> int:
+        """When a node first reached a state."""
+        return next(at for at, news in enumerate(self.news) if news.node and news.now == state)
+
+    def last(self, state: str) -> int:
+        """When the last node reached it."""
+        return max(at for at, news in enumerate(self.news) if news.node and news.now == state)
+
+
+def session(control_plane: ControlPlane, fleet: Fleet, tell: Any = None, **options: Any) -> Session:
+    """One controller's work."""
+    stop = options.pop("stop", None)
+    return Session(
+        lambda timeout: connect(str(control_plane.kubeconfig), request_timeout=timeout),
+        Options(namespace=fleet.namespace, driver_namespace=fleet.namespace, **options),
+        tell or Watcher(),
+        stop,
+    )
+
+
+def test_a_whole_roll_and_back(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """Barriers of decision 24; only users of RDMA are evicted, each once; what was before is back at the end."""
+    watcher = Watcher()
+    work = session(control_plane, fleet, watcher)
+    plan, views = work.plan(NEW, budget="50%")
+    assert (plan.old, plan.new, plan.budget, sorted(plan.nodes)) == (OLD, NEW, 2, list(NODES))
+    assert [len(view.users) for view in views.values()] == [1] * SIMULATED
+    train, cpu, drivers = fleet.pods("train"), fleet.pods("cpu"), fleet.pods(DRIVER)
+    planned = work.calls
+    ended = work.run(work.begin(plan))
+    assert ended.stored.record.phase is Phase.COMPLETE
+    assert work.calls - planned <= CALLS_OF_A_NODE * SIMULATED
+    assert watcher.last("ClaimsReleased") < watcher.first("Applied")
+    assert watcher.last("Verified") < watcher.first("Released")
+    assert fleet.values() == dict.fromkeys(NODES, NEW)
+    assert (fleet.told(), fleet.strategy(), fleet.fenced()) == (["--v=4", OPTION + NEW], "RollingUpdate", [])
+    for name in NODES:
+        marks = fleet.marks(name)
+        assert marks.pop("roll-since")
+        assert marks == {
+            "roll-desired": ended.stored.name,
+            "roll-applied": ended.stored.name,
+            "roll-state": "Done",
+        }
+    assert fleet.pods("cpu") == cpu
+    until("the pods are back", fleet.good)
+    assert set(fleet.pods("train")).isdisjoint(train)
+    assert set(fleet.pods(DRIVER)).isdisjoint(drivers)
+
+    back = session(control_plane, fleet)
+    undone = back.run(back.begin(back.back(ended.stored)))
+    assert (undone.stored.record.phase, undone.stored.plan.parent) == (Phase.ROLLED_BACK, ended.stored.name)
+    assert (fleet.values(), fleet.told()[1]) == (dict.fromkeys(NODES, OLD), OPTION + OLD)
+    assert (fleet.strategy(), fleet.fenced()) == ("RollingUpdate", [])
+    assert back.plan(NEW)[0].turn == 1 or planning.digest(back.plan(NEW)[0]) != ended.stored.name
+
+
+PROGRAM = """
+import sys
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import connect
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Options, Session
+kubeconfig, namespace, new = sys.argv[1:]
+work = Session(
+    lambda timeout: connect(kubeconfig, request_timeout=timeout),
+    Options(namespace=namespace, driver_namespace=namespace),
+    lambda news: print(news.node, news.now, flush=True),
+)
+plan, views = work.plan(new, budget=2)
+work.run(work.begin(plan))
+"""
+
+
+@pytest.mark.parametrize("state", ["Draining", "Verified"])
+def test_killed_and_resumed(control_plane: ControlPlane, fleet: Fleet, state: str) -> None:
+    """The lease of a process of this machine that has ended is free at once."""
+    cpu, train = fleet.pods("cpu"), fleet.pods("train")
+    command = [sys.executable, "-c", PROGRAM, str(control_plane.kubeconfig), fleet.namespace, NEW]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.split()[1:] == [state]:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL
+    assert fleet.fenced() != []
+    watcher = Watcher()
+    work = session(control_plane, fleet, watcher)
+    began = time.monotonic()
+    ended = work.run(work.chosen())
+    assert ended.stored.record.phase is Phase.COMPLETE
+    assert time.monotonic() - began < 45, "it did not wait for the lease to expire"
+    assert (fleet.values(), fleet.strategy(), fleet.fenced()) == (
+        dict.fromkeys(NODES, NEW),
+        "RollingUpdate",
+        [],
+    )
+    assert fleet.pods("cpu") == cpu
+    until("the pods are back", fleet.good)
+    assert set(fleet.pods("train")).isdisjoint(train)
+
+
+def test_aborted_before_anything_was_changed(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """All fences of ours go, that of somebody else stays; and nobody else may begin meanwhile."""
+    refused: list[RdmaError] = []
+
+    def meddle(news: News) -> None:
+        other = session(control_plane, fleet, wait_for_lease=False)
+        with pytest.raises(RdmaError) as found:
+            other.run(other.chosen())
+        refused.append(found.value)
+        other_plan = other.plan("192.168.0.0/16", budget=2)[0]
+        with pytest.raises(RdmaError) as found:
+            other.begin(other_plan)
+        refused.append(found.value)
+        stop.set()
+
+    fleet.cordon(NODES[3])
+    stop, watcher = threading.Event(), Watcher()
+    watcher.on["ClaimsReleased"] = meddle
+    work = session(control_plane, fleet, watcher, stop=stop)
+    ended = work.run(work.begin(work.plan(NEW, budget=2)[0]))
+    assert [error.code for error in refused] == ["roll_locked", "roll_half_done"]
+    assert (ended.stopped, ended.stored.record.phase) == (True, Phase.PAUSED)
+    assert len(fleet.fenced()) > 1
+    again = session(control_plane, fleet)
+    aborted = again.run(again.chosen(), roll_run.ABORT, "not today")
+    assert (aborted.stored.record.phase, aborted.stored.record.reason) == (Phase.ABORTED, "not today")
+    assert fleet.fenced() == [NODES[3]]
+    assert (fleet.values(), fleet.strategy()) == (dict.fromkeys(NODES, OLD), "RollingUpdate")
+    assert [fleet.marks(name) for name in NODES] == [{}] * SIMULATED
+    after = session(control_plane, fleet)
+    after.begin(after.plan("192.168.0.0/16", budget=2)[0])  # an aborted roll that left nothing binds nobody
+
+
+def test_rolling_under_device_taints(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """Node by node, and no node is ever cordoned: other pods may land while its devices are tainted."""
+    watcher = Watcher()
+    cordoned: list[str] = []
+    rules: list[int] = []
+    path = "/apis/resource.k8s.io/v1/devicetaintrules"
+
+    def look(news: News) -> None:
+        cordoned.extend(fleet.fenced())
+        rules.append(sum(1 for _rule in fleet.cluster.items(path)))
+
+    watcher.on["Draining"] = watcher.on["Applied"] = look
+    work = session(control_plane, fleet, watcher)
+    plan = work.plan(NEW, strategy=planning.Strategy.ROLLING, fence="taint", budget=1)[0]
+    ended = work.run(work.begin(plan))
+    assert ended.stored.record.phase is Phase.COMPLETE
+    assert (cordoned, rules) == ([], [1, 1])
+    assert list(fleet.cluster.items(path)) == []
+    assert (fleet.values(), fleet.strategy()) == (dict.fromkeys(NODES, NEW), "RollingUpdate")
+
+
+def test_its_time_is_over(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """It pauses clean, the lease is free, and the next run goes on."""
+    work = session(control_plane, fleet, max_runtime=2.0)
+    ended = work.run(work.begin(work.plan(NEW, budget=4)[0]))
+    assert (ended.stopped, ended.stored.record.phase) == (True, Phase.PAUSED)
+    assert ended.reason == "its time of 2 s is over"
+    lease = fleet.cluster.get(fleet.path("coordination.k8s.io/v1", "leases", "rdma-roll"))
+    assert "holderIdentity" not in lease["spec"]
+    work = session(control_plane, fleet)
+    assert work.run(work.chosen()).stored.record.phase is Phase.COMPLETE
+
+
+# --- lease and store -------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Time of one controller; only it decides when a lease has expired."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A namespace for one test."""
+    name = "t" + uuid.uuid4().hex[:8]
+    control_plane.kubectl("create", "namespace", name)
+    yield name
+    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def test_who_may_take_the_lease(cluster: Cluster, namespace: str) -> None:
+    """Decision 28: expired is what stayed the same for its duration on the own clock. DEV-30: of another roll never."""
+    first, clock = Lease(cluster, namespace, ("a",), "first", 1000.0), Clock()
+    first.acquire()
+    first.require()
+    other = Lease(cluster, namespace, ("b",), "other", 1000.0, clock)
+    with pytest.raises(RdmaError) as found:
+        other.acquire()
+    assert (found.value.code, found.value.details["holder"]) == ("roll_locked", "first")
+    second = Lease(cluster, namespace, ("a",), "second", 1000.0, clock)
+    told: list[float] = []
+
+    def wait(why: str, left: float) -> bool:
+        told.append(left)
+        clock.now += 600
+        return len(told) < 3
+
+    second.acquire(wait=wait)
+    assert told == [1000.0, 400.0]
+    first._renew()
+    assert first.lost
+    with pytest.raises(RdmaError) as found:
+        first.require()
+    assert (found.value.code, found.value.details["holder"]) == ("roll_lease_lost", "second")
+    clock.now += 700
+    with pytest.raises(RdmaError) as found:
+        second.require()
+    assert (found.value.code, found.value.retryable) == ("roll_lease_stale", True)
+    assert second._renew()
+    second.require()
+    other.acquire(force=True)
+    second.release()
+    assert cluster.get(second._path)["spec"]["holderIdentity"] == "other"
+    other.release()
+    first.release()
+
+
+def test_a_holder_that_is_renewed_is_not_expired(cluster: Cluster, namespace: str) -> None:
+    first, clock = Lease(cluster, namespace, ("a",), "first", 1000.0), Clock()
+    first.acquire()
+    second = Lease(cluster, namespace, ("a",), "second", 1000.0, clock)
+    lefts: list[float] = []
+
+    def wait(why: str, left: float) -> bool:
+        lefts.append(left)
+        assert first._renew()
+        clock.now += 999
+        return len(lefts) < 4
+
+    with pytest.raises(RdmaError) as found:
+        second.acquire(wait=wait)
+    assert (found.value.code, lefts) == ("roll_locked", [1000.0] * 4)
+    first.release()
+
+
+def test_holders_that_have_ended() -> None:
+    """Only a process of this user, machine, boot and process space can be told to have ended."""
+    here = holder()
+    assert not has_ended(here)
+    parts = here.split("/")
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    gone = "/".join([*parts[:3], str(process.pid), "1", parts[5]])
+    assert has_ended(gone)
+    assert not has_ended("/".join([parts[0], "00000000", *gone.split("/")[2:]]))
+    assert not has_ended("somebody-else" + gone[gone.index("@") :])
+    assert not has_ended("run-7")
+
+
+def test_a_record_that_somebody_wrote(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """A controller whose record was written by another one stops; a plan that was changed is refused."""
+    work = session(control_plane, fleet)
+    stored = work.begin(work.plan(NEW, nodes=NODES[:2])[0])
+    path = fleet.path("v1", "configmaps", "rdma-roll-" + stored.name)
+    again = work.store.write(stored, stored.record)
+    assert again.record == stored.record
+    fleet.cluster.send("PATCH", path, {"metadata": {"annotations": {"a": "b"}}}, MERGE)
+    with pytest.raises(RdmaError) as found:
+        work.store.write(again, planning.first_record(stored.plan, "2026-01-01T00:00:00Z"))
+    assert found.value.code == "roll_rewritten"
+    text = fleet.cluster.get(path)["data"]["plan"]
+    fleet.cluster.send("PATCH", path, {"data": {"plan": text.replace(NEW, "172.32.0.0/12")}}, MERGE)
+    with pytest.raises(RdmaError) as found:
+        work.store.load(stored.name)
+    assert found.value.code == "roll_plan"
+    with pytest.raises(RdmaError) as found:
+        work.store.load("0123456789abcdef")
+    assert found.value.code == "roll_unknown"
