@@ -96,17 +96,39 @@ def once(what: str, counts: dict[str, int], expected: frozenset[str]) -> list[st
     return problems
 
 
-def judge(slot: Slot, before: Before, wanted: str, deeds: Deeds, history: list[Change]) -> Judgement:
-    """Everything that a complete roll with ``drain_all`` owes."""
+def judge(
+    slot: Slot,
+    before: Before,
+    wanted: str,
+    deeds: Deeds,
+    history: list[Change],
+    *,
+    taint: bool = False,
+    again: bool = False,
+    rolling: bool = False,
+) -> Judgement:
+    """Everything that a complete roll owes.
+
+    :param taint: nodes are fenced by rules, not by cordons.
+    :param again: nodes were fenced more than once, and others came to be drained, because somebody made it necessary.
+    :param rolling: nodes that take RDMA workloads may offer two values meanwhile.
+    """
     found = Judgement(deeds=deeds)
     problems = found.problems
     problems += converged(slot, wanted)
     if "Complete" not in phases(slot):
         problems.append(f"the record of the roll says {', '.join(phases(slot)) or 'nothing'}, not Complete")
-    problems += once("evicted", deeds.evicted, before.train_names)
-    ours = frozenset(slot.nodes) - before.cordoned
-    problems += once("cordoned", deeds.cordoned, ours)
-    problems += once("uncordoned", deeds.uncordoned, ours)
+    if again or rolling:
+        problems += once("evicted", deeds.evicted, before.train_names | frozenset(deeds.evicted))
+    else:
+        problems += once("evicted", deeds.evicted, before.train_names)
+    if again:
+        if deeds.uncordoned.total() > deeds.cordoned.total():
+            problems.append("more uncordons than cordons")
+    else:
+        ours = frozenset() if taint else frozenset(slot.nodes) - before.cordoned
+        problems += once("cordoned", deeds.cordoned, ours)
+        problems += once("uncordoned", deeds.uncordoned, ours)
     cordoned = {
         node["metadata"]["name"] for node in slot.all_nodes() if node["spec"].get("unschedulable")
     }
@@ -122,7 +144,8 @@ def judge(slot: Slot, before: Before, wanted: str, deeds: Deeds, history: list[C
         problems.append(f"{len(gone)} pods of the driver were deleted on {len(slot.nodes)} nodes")
     if slot.cpu_pods and frozenset(slot.pods("cpu")) != before.cpu:
         problems.append("pods that do not use RDMA are not the same as before")
-    problems += mixtures(history)[:3]
+    if not rolling:
+        problems += mixtures(history)[:3]
     left = frozenset(slot.pods("train", running=False)) & before.train
     if left:
         problems.append(f"{len(left)} users of RDMA were never evicted")

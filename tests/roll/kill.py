@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy import SILENCE, Canned, Request, Rule
-from slots import FAULTS
+from slots import FAULTS, until
 
 STATE = "rdma-k8s/roll-state"
 STATES = (
@@ -52,8 +52,8 @@ def _proves(request: Request) -> bool:
     return request.method == "POST" and request.path.endswith("/pods")
 
 
-def _rules(request: Request) -> bool:
-    return request.writes and "/devicetaintrules" in request.path
+def _on(method: str, part: str) -> Callable[[Request], bool]:
+    return lambda request: request.method == method and part in request.path
 
 
 EFFECTS: dict[str, Callable[[Request], bool]] = {
@@ -94,42 +94,61 @@ class Point:
         return f"{self.edge} {self.state} #{self.seed}"
 
 
+CLUSTER_WIDE: dict[str, tuple[Callable[[Request], bool], int]] = {
+    "the plan": (_on("POST", "/configmaps"), 0),
+    "the lease": (_on("POST", "/leases"), 0),
+    "prepare": (_on("PATCH", "/daemonsets/"), 0),
+    "switch": (_on("PATCH", "/daemonsets/"), 1),
+    "restore": (_on("PATCH", "/daemonsets/"), 2),
+}
+"""What is done once for all nodes: how it is recognised, and which of the calls that look so it is."""
+TAINT = _on("POST", "/devicetaintrules")
+
+
 def matrix() -> list[Point]:
     """All points: 12 entry actions, two edges, three seeds."""
     return [Point(state, edge, seed) for state in STATES for edge in ("before", "after") for seed in SEEDS]
 
 
 class Killer(Rule):
-    """Kills its victim at a point."""
+    """Kills its victim at one call.
 
-    def __init__(self, point: Point) -> None:
-        self.point = point
+    :param is_it: recognises the call.
+    :param number: which of those that are recognised, from 0.
+    :param after: whether the server answers it.
+    :param distinct: count objects, not calls: one that is patched twice is one.
+    """
+
+    def __init__(
+        self, is_it: Callable[[Request], bool], number: int, after: bool, distinct: bool = True
+    ) -> None:
+        self._is_it, self._number, self._after, self._distinct = is_it, number, after, distinct
         self.victim = 0
-        """Process to be killed; set before it begins."""
+        """Process to be killed; set when it has begun."""
         self.hit = ""
         """Where it was killed."""
         self._lock = threading.Lock()
         self._seen: list[str] = []
 
+    @classmethod
+    def at(cls, point: Point) -> Killer:
+        """The one for a point of the matrix."""
+        effect = EFFECTS.get(point.state) if point.edge == "after" or point.between else None
+        return cls(
+            effect or (lambda request: state_of(request) == point.state), point.seed, point.edge == "after"
+        )
+
     def before(self, request: Request) -> Canned | None:
         """Kill it with a call on its lips."""
         if self.hit:
             return SILENCE  # what a process that is dead sent before
-        if self.point.edge != "before":
-            return None
-        effect = EFFECTS.get(self.point.state) if self.point.between else None
-        is_it = effect(request) if effect else state_of(request) == self.point.state
-        return self._kill(request) if is_it else None
+        return self._kill(request) if not self._after and self._is_it(request) else None
 
     def after(self, request: Request, code: int) -> Canned | None:
         """Kill it before it hears the answer."""
         if self.hit:
             return SILENCE
-        if self.point.edge != "after" or not 200 <= code < 300:
-            return None
-        effect = EFFECTS.get(self.point.state)
-        is_it = effect(request) if effect else state_of(request) == self.point.state
-        return self._kill(request) if is_it else None
+        return self._kill(request) if self._after and 200 <= code < 300 and self._is_it(request) else None
 
     def _kill(self, request: Request) -> Canned | None:
         with self._lock:
@@ -137,10 +156,11 @@ class Killer(Rule):
                 return SILENCE
             # An object that is made has its name in the body, everything else in its path.
             key = f"{request.path} {(request.document.get('metadata') or {}).get('name', '')}"
-            if key not in self._seen:
+            if key not in self._seen or not self._distinct:
                 self._seen.append(key)
-            if len(self._seen) <= self.point.seed:
+            if len(self._seen) <= self._number:
                 return None
+            until("the victim has begun", lambda: self.victim, 5.0, 0.01)
             os.kill(self.victim, signal.SIGKILL)
             self.hit = f"{request.method} {request.path}"
             return SILENCE

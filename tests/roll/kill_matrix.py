@@ -86,35 +86,37 @@ class Run:
         return " | ".join(text.strip().splitlines()[-lines:])
 
 
-def killed(stage: Stage, slot: Slot, point: Point) -> Case:
-    """Kill a controller at a point, let another one go on, and judge."""
-    case = Case(str(point))
+def killed(stage: Stage, slot: Slot, name: str, rule: Killer, **more: Any) -> Case:
+    """Kill a controller by a rule, let another one go on, and judge."""
+    case = Case(name)
     before = Before.of(slot, stage.recorder.version, now())
     wanted = slot.other
-    rule = Killer(point)
-    first = Run(stage, slot, f"{point} first", rule, boots=point.boots)
+    first = Run(stage, slot, f"{name} first", rule, **more)
     code = first.wait()
     case.where = rule.hit
     if not rule.hit or code != -9:
         case.problems.append(f"it was not killed there: exit code {code}; {first.said()}")
-    second = Run(stage, slot, f"{point} second", Rule(), boots=point.boots)
+    second = Run(stage, slot, f"{name} second", Rule(), **more)
     code = second.wait()
     if code != controller.COMPLETE:
         case.problems.append(f"the second controller ended with {code}: {second.said()}")
-    _settle(slot)
-    conclude(stage, slot, before, wanted, case)
+    conclude(stage, slot, before, wanted, case, taint=more.get("fence") == "taint")
     return case
 
 
-def _settle(slot: Slot) -> None:
-    """Wait until the users of RDMA are back, which shows that nodes can be used."""
-    until(f"{slot.name}: the users of RDMA run again", lambda: len(slot.pods("train")) == len(slot.nodes), 40.0)
+def settle(slot: Slot, nodes: int) -> None:
+    """Wait until the users of RDMA are back on so many nodes, which shows that these can be used."""
+    until(f"{slot.name}: the users of RDMA run again", lambda: len(slot.pods("train")) == nodes, 40.0)
 
 
-def conclude(stage: Stage, slot: Slot, before: Before, wanted: str, case: Case) -> None:
-    """Judge a roll that must be complete."""
+def conclude(
+    stage: Stage, slot: Slot, before: Before, wanted: str, case: Case, **allowances: bool
+) -> None:
+    """Judge a roll that must be complete; see ``judge`` for what may be otherwise."""
+    settle(slot, len(slot.nodes) - len(before.cordoned))
     deeds = stage.audit.deeds(before.since, slot.name, frozenset(slot.nodes))
-    found = judge(slot, before, wanted, deeds, stage.recorder.history(slot.nodes, before.version))
+    history = stage.recorder.history(slot.nodes, before.version)
+    found = judge(slot, before, wanted, deeds, history, **allowances)
     case.problems += found.problems
     case.problems += [f"{name} was left behind" for name in leftovers(slot)]
     case.evictions = sum(deeds.evicted.values())
@@ -165,9 +167,11 @@ def work(stage: Stage, jobs: Sequence[Job], tell: Callable[[Case], None]) -> lis
 def jobs_of(points: Iterable[Point]) -> list[Job]:
     """The matrix as jobs; rolls that boot nodes take longest and come first."""
     ordered = sorted(points, key=lambda point: not point.boots)
-    return [
-        (str(point), lambda stage, slot, point=point: killed(stage, slot, point)) for point in ordered
-    ]
+    return [(str(point), _job(point)) for point in ordered]
+
+
+def _job(point: Point) -> Callable[[Stage, Slot], Case]:
+    return lambda stage, slot: killed(stage, slot, str(point), Killer.at(point), boots=point.boots)
 
 
 def table(cases: Iterable[Case]) -> list[str]:
