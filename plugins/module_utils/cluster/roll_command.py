@@ -13,7 +13,7 @@ from ..core import bounds
 from ..core.errors import RdmaError
 from ..core.oke import canary, child_range
 from ..core.roll import planning, status, table
-from ..core.roll.model import Consent, Thresholds
+from ..core.roll.model import Consent, NodeView, Plan, Thresholds
 from ..core.roll.names import PREFIX, Phase, State, Strategy
 from .roll_dranet import Proof
 from .roll_lease import DURATION
@@ -142,23 +142,19 @@ def act(params: Mapping[str, Any], session: Session, check_mode: bool = False) -
 
 
 def _planned_or_applied(params: Mapping[str, Any], session: Session, check_mode: bool) -> dict[str, Any]:
-    plan, views = session.plan(
-        str(child_range.validate(params["child_range"])),
-        params["nodes"],
-        str(child_range.validate(params["old_range"])) if params["old_range"] else "",
-        strategy=Strategy(params["strategy"]),
-        canary=params["canary"],
-        blocks={str(name): str(block) for name, block in params["blocks"].items()},
-        budget=params["budget"],
-        min_one=params["min_one"],
-        fence=params["fence"],
-        consent=Consent(params["evict_ownerless"], params["evict_host_network"], params["evict_jobs"]),
-        thresholds=Thresholds(
-            params["max_consecutive_failed"], params["max_failed_percent"], params["max_blocked"]
-        ),
-        limits=_limits(params),
-        release_blocked=params["release_blocked"],
-    )
+    new = str(child_range.validate(params["child_range"]))
+    if params["state"] == "applied":
+        half_done = session.open()
+        if half_done is not None and half_done.plan.new == new:  # carried out as it was planned then
+            if check_mode:
+                return _result(session, half_done, True)
+            return _ran(session, session.run(half_done, GO_ON))
+    try:
+        plan, views = _plan(params, session, new)
+    except RdmaError as error:
+        if error.code != "roll_values" or params["old_range"]:
+            raise
+        return _nothing(session, new)
     found = table.table(plan, views)
     result = {
         "plan": found.to_dict(),
@@ -185,16 +181,48 @@ def _planned_or_applied(params: Mapping[str, Any], session: Session, check_mode:
     return {**result, **_ran(session, session.run(stored, GO_ON))}
 
 
+def _nothing(session: Session, new: str) -> dict[str, Any]:
+    """No node offers another range."""
+    return {
+        "changed": False,
+        "roll": "",
+        "roll_phase": Phase.COMPLETE.value,
+        "exit_code": 0,
+        "reason": "",
+        "problems": [],
+        "summary": ["The driver is told %s, and no node offers another range." % new],
+        "calls": session.calls,
+    }
+
+
+def _plan(params: Mapping[str, Any], session: Session, new: str) -> tuple[Plan, dict[str, NodeView]]:
+    return session.plan(
+        new,
+        params["nodes"],
+        str(child_range.validate(params["old_range"])) if params["old_range"] else "",
+        strategy=Strategy(params["strategy"]),
+        canary=params["canary"],
+        blocks={str(name): str(block) for name, block in params["blocks"].items()},
+        budget=params["budget"],
+        min_one=params["min_one"],
+        fence=params["fence"],
+        consent=Consent(params["evict_ownerless"], params["evict_host_network"], params["evict_jobs"]),
+        thresholds=Thresholds(
+            params["max_consecutive_failed"], params["max_failed_percent"], params["max_blocked"]
+        ),
+        limits=_limits(params),
+        release_blocked=params["release_blocked"],
+    )
+
+
 def _taken_back(
     params: Mapping[str, Any], session: Session, stored: Stored, check_mode: bool
 ) -> dict[str, Any]:
     if stored.plan.parent and not stored.over:  # it was begun before, so it goes on
         back = stored
     elif stored.plan.parent:
-        if not params["roll"]:
-            return _result(
-                session, stored, False
-            )  # the latest roll took back the one before: nothing is left
+        if not params["roll"]:  # the latest roll took back the one before: nothing is left to do
+            return _result(session, stored, False)
         raise RdmaError(
             "roll_ended",
             "The roll %s has itself taken back the roll %s." % (stored.name, stored.plan.parent),

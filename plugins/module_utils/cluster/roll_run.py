@@ -20,7 +20,7 @@ from typing import Any, Callable, Optional
 from urllib.parse import quote
 
 from ..core.errors import RdmaError
-from ..core.roll import conduct, eviction, fence, machine
+from ..core.roll import conduct, eviction, fence, machine, status
 from ..core.roll.model import (
     ChangeNode,
     Effect,
@@ -49,6 +49,10 @@ GO_ON, ABORT, LOOK = "go on", "abort", "look"
 _TURNS = 6
 _TICK = 1.0
 _SETTLE = 15.0
+_FRESH = 5.0
+"""Seconds for which a read of the pods of a node is good enough to begin a change that its users would not survive."""
+_REPORT = 30.0
+"""Seconds after which it is told how far the roll is."""
 _HOPELESS = frozenset(
     ("kube_forbidden", "kube_unauthorized", "kube_denied", "kube_invalid", "kube_not_served")
 )
@@ -96,6 +100,7 @@ class _Seat:
     asked: Any = None
     reason: str = ""
     due: float = 0.0
+    read: float = -1e9
     work: Optional[Future[None]] = None
     refused_since: dict[str, float] = field(default_factory=dict)
 
@@ -160,6 +165,7 @@ class Roll:
             heals. Whatever was begun can be resumed.
         """
         end = self._clock() + max_runtime if max_runtime else float("inf")
+        report = self._clock() + _REPORT
         self._begin(mode, reason)
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="rdma-roll-node")
         try:
@@ -173,6 +179,10 @@ class Roll:
                     self._rest(pool)
                     self._pause(why)
                     return replace(self._ended(why), stopped=True)
+                began = self._clock()
+                if began >= report:
+                    report = began + _REPORT
+                    self._news("", "", "status", status.lines(self.status())[0])
                 try:
                     over = self._pass(pool)
                 except RdmaError as error:
@@ -186,6 +196,8 @@ class Roll:
                 if over:
                     self._rest(pool)
                     return self._ended(self.orders.reason)
+                # News come in swarms: deciding takes no more than half of the time, however many nodes there are.
+                self._stop.wait(self._clock() - began)
                 self._world.wait(self._until_due())
         except RdmaError as error:
             self._rest(pool)
@@ -195,6 +207,10 @@ class Roll:
         finally:
             self._stop.set()  # steps that are still under way end with what they do now
             pool.shutdown(wait=True)
+
+    def status(self) -> status.Status:
+        """How far it is."""
+        return status.look(self.plan, self.record, self._members(), stamp(), dict(self.reasons))
 
     def _begin(self, mode: str, reason: str) -> None:
         record = self.record
@@ -374,6 +390,14 @@ class Roll:
             now = self._clock()
             seat.told = machine.heard(self.plan, seat.told, view, now)
             step = machine.advance(self.plan, limit, view, seat.told, now, stamp(), peer=peer, hold=hold)
+            if _changes_it(step) and now - seat.read > _FRESH:
+                self._world.read_pods(self._cluster, view.name)
+                seat.read = now
+                found = self._world.view(view.name)
+                if found is None:
+                    return step
+                view = found
+                continue
             fresh = self._take(seat, view, step)
             if (
                 fresh is None
@@ -476,6 +500,11 @@ class Roll:
         except RdmaError as error:
             if error.code not in ("kube_not_found", "kube_conflict"):
                 raise
+
+
+def _changes_it(step: Step) -> bool:
+    """Whether a step begins the change of a node."""
+    return step.patch is not None and step.patch.annotations.get("roll-state") == State.APPLIED.value
 
 
 def stamp() -> str:

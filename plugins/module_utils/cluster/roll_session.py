@@ -30,6 +30,8 @@ from .roll_target import Target
 from .roll_world import World, rules_path
 
 RANGE = "range"
+KEPT = 20
+"""Rolls that are over and whose records are kept."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +143,12 @@ class Session:
         :raises RdmaError: an error of the planning or of the client.
         """
         target = self.target()
-        old = old or target.value()
         with self.looking(target, self._rules(options.get("fence", ""))) as world:
             views = world.views()
             names = list(nodes) or sorted(world.with_driver())
             node_verdict.require_nodes(names, views)
             members = {name: views[name] for name in names}
+            old = old or _offered(target.value(), new, members)
             made = planning.make(
                 RANGE, old, new, members, driver=target.version(), prefix=self.options.prefix, **options
             )
@@ -166,7 +168,7 @@ class Session:
         """
         name = planning.digest(plan)
         other = unfinished(self.store.rolls())
-        if other is not None and other.name not in (name, plan.parent) and self._binds(other, plan):
+        if other is not None and other.name not in (name, plan.parent) and self.binds(other):
             raise RdmaError(
                 "roll_half_done",
                 "The roll %s (%s to %s) is not over: it is %s."
@@ -175,13 +177,23 @@ class Session:
                 roll=other.name,
             )
         parent = self.store.load(plan.parent).record if plan.parent else None
+        self.store.forget(KEPT)
         return self.store.create(plan, planning.first_record(plan, stamp(), parent))
 
-    def _binds(self, other: Stored, plan: Plan) -> bool:
-        """Whether another roll must come to its end first; one that was aborted before it changed anything need not."""
-        if other.record.phase is not Phase.ABORTED or other.record.switched or other.record.kept:
+    def binds(self, stored: Stored) -> bool:
+        """Whether a roll that is not over must come to its end; one that was aborted and left nothing need not."""
+        if stored.record.phase is not Phase.ABORTED or stored.record.switched or stored.record.kept:
             return True
-        return any(machine.foreign(plan, view) for view in self.marks_of(other).values())
+        marked = [view.marks for view in self.marks_of(stored).values()]
+        return any(stored.name in (found.desired, found.owner, found.lock) for found in marked)
+
+    def open(self) -> Optional[Stored]:
+        """The roll that must come to its end before another one may begin; ``None``: there is none.
+
+        :raises RdmaError: an error of the client.
+        """
+        found = unfinished(self.store.rolls())
+        return found if found is not None and self.binds(found) else None
 
     def back(self, stored: Stored) -> Plan:
         """The plan that takes a roll back, from the nodes as they are now.
@@ -264,6 +276,21 @@ class Session:
         self._tell(News("", "", "waiting", "%s; %d s until it may have expired" % (why, max(0, left))))
         self._stop.wait(min(5.0, max(0.2, left)))
         return not self._stop.is_set()
+
+
+def _offered(told: str, new: str, nodes: Mapping[str, NodeView]) -> str:
+    """The range that is to be left: what the driver is told, unless it was told the new one already."""
+    if told != new:
+        return told
+    others = sorted({view.value for view in nodes.values() if view.value} - {new})
+    if len(others) > 1:
+        raise RdmaError(
+            "roll_mixed",
+            "The driver is told %s already, and nodes still offer %s." % (new, " and ".join(others)),
+            hint="Name the range that is to be left by old_range.",
+            offered=others,
+        )
+    return others[0] if others else told
 
 
 def counted(views: Mapping[str, NodeView], plan: Plan) -> dict[str, int]:

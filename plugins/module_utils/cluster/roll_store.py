@@ -141,6 +141,21 @@ class Store:
             roll=stored.name,
         ) from failed
 
+    def forget(self, keep: int) -> None:
+        """Remove the oldest rolls that are over, but so many.
+
+        :raises RdmaError: an error of the client.
+        """
+        rolls = self.rolls()
+        parents = {roll.plan.parent for roll in rolls[:keep]}
+        for roll in rolls[keep:]:
+            if roll.over and roll.name not in parents:
+                try:
+                    self._cluster.send("DELETE", self._path(roll.name))
+                except RdmaError as error:
+                    if error.code != "kube_not_found":
+                        raise
+
     # --- nodes
 
     def patch_node(self, plan: Plan, name: str, patch: NodePatch) -> dict[str, Any]:

@@ -285,6 +285,19 @@ class World:
                 self._views[name] = self._view(node)
             return self._views[name]
 
+    def read_pods(self, cluster: Cluster, node: str) -> None:
+        """Read the pods of a node now, for a step that must not be taken because a watch is late.
+
+        :raises RdmaError: an error of the client.
+        """
+        found = {_key(pod): pod for pod in cluster.items(PODS, fieldSelector="spec.nodeName=" + node)}
+        with self._heard:
+            known = set(self._pods_of.get(node, ())) | set(self._drivers_of.get(node, ()))
+        for key, pod in found.items():
+            self._take_pod(key, pod)
+        for key in known - set(found):
+            self._drop_pod(key)
+
     def put_template(self, name: str, content: Mapping[str, Any]) -> None:
         """A DaemonSet of the driver (``namespace/name``) as a call of ours returned it."""
         self._take_template(name, content)
