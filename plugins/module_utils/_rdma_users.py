@@ -116,6 +116,19 @@ def drained(state: str, done: Done, allowed: Consent) -> dict[str, Any]:
     return found
 
 
+def warnings(done: Done, kind: str) -> list[str]:
+    """What the fence does not do: a taint of devices holds back claims, and no pod that uses RDMA without one."""
+    if kind != fence.RULE:
+        return []
+    found = sorted({look.node for look in done.looks for user in look.users if user.reason != users.CLAIM})
+    if not found:
+        return []
+    return [
+        "Pods use RDMA without a claim on %s. A taint of its devices does not keep such pods away, a cordon does."
+        % ", ".join(found)
+    ]
+
+
 _PUT_UP = {fence.CORDON: "cordon %s", fence.RULE: "taint the devices of %s"}
 _TAKEN_DOWN = {fence.CORDON: "uncordon %s", fence.RULE: "remove the taint of the devices of %s"}
 

@@ -222,6 +222,8 @@ def main() -> None:
     if drainer:
         result = _rdma_users.drained(params["state"], drainer.done, _rdma_users.consent(params))
         result["calls"] = cluster.calls
+        for warning in _rdma_users.warnings(drainer.done, params["fence"]):
+            module.warn(warning)
     if not module._diff:
         result.pop("diff", None)
     if failed is not None:
