@@ -124,7 +124,7 @@ class Store:
                 self._cluster.send("PATCH", self._path(stored.name), body, _MERGE, fieldManager=FIELD_MANAGER)
             )
         except RdmaError as error:
-            if error.code != "kube_conflict" and not error.retryable:
+            if error.code.startswith("roll_lease") or (error.code != "kube_conflict" and not error.retryable):
                 raise
             failed = error
         found = self.load(stored.name)

@@ -327,7 +327,10 @@ class World:
             return {entry.node for entry in self._slices.values() if entry.values} & set(self._nodes)
 
     def stale(self) -> list[str]:
-        """Names of nodes with a pod of the driver that was made from a former template."""
+        """Names of nodes with a pod of the driver that was made from a former template.
+
+        A node that vanished leaves such a pod behind for a while, which nothing replaces.
+        """
         with self._heard:
             return sorted(
                 {
@@ -335,6 +338,7 @@ class World:
                     for key, held in self._drivers.items()
                     if held.made_from != self._templates.get(held.daemonset)
                 }
+                & set(self._nodes)
             )
 
     # --- views

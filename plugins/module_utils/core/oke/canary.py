@@ -20,6 +20,7 @@ from ..cluster_snapshot import ClusterSnapshot
 from ..errors import RdmaError
 from ..kube.objects import entries, mapping, text
 from ..net import Prefix, find_address
+from ..roll.names import TAINT
 from . import claims
 from .claims import API_VERSION
 from .constants import DRIVER, READY_ATTRIBUTE
@@ -130,6 +131,8 @@ def claim(trial: Trial) -> dict[str, Any]:
                 "exactly": {
                     "deviceClassName": trial.device_class,
                     "selectors": [{"cel": {"expression": expression}}],
+                    # Devices that a roll has fenced are proven before they are let go (decision 25).
+                    "tolerations": [{"key": TAINT, "operator": "Exists"}],
                 },
             }
         ]
