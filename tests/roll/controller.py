@@ -166,7 +166,7 @@ def canary_pod(name: str, node: str) -> dict[str, Any]:
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 2,
             "tolerations": [{"operator": "Exists"}],
-            "resourceClaims": [{"name": "nics", "resourceClaimTemplateName": "nics"}],
+            "resourceClaims": [{"name": "nics", "resourceClaimTemplateName": CANARY}],
             "containers": [
                 {"name": CANARY, "image": "lab.test/pod:1", "resources": {"claims": [{"name": "nics"}]}}
             ],

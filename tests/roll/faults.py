@@ -40,10 +40,10 @@ class At(Rule):
 
     def after(self, request: Request, code: int) -> Canned | None:
         """See whether it is time."""
-        if code == 200 and request.path == self._path and state_of(request) == self._state:
-            if not self.done.is_set():
-                self.done.set()
-                self._do()
+        its_time = code == 200 and request.path == self._path and state_of(request) == self._state
+        if its_time and not self.done.is_set():
+            self.done.set()
+            self._do()
         return None
 
 
@@ -193,7 +193,9 @@ def dead_driver(stage: Stage, slot: Slot) -> Case:
     expect(case, "the roll", run.wait(), controller.ABORTED, run)
     if phases(slot) != ["Aborted"]:
         case.problems.append(f"its phase is {phases(slot)}, not Aborted")
-    open_nodes = [node["metadata"]["name"] for node in slot.all_nodes() if not node["spec"].get("unschedulable")]
+    open_nodes = [
+        node["metadata"]["name"] for node in slot.all_nodes() if not node["spec"].get("unschedulable")
+    ]
     if open_nodes:
         case.problems.append(f"{', '.join(open_nodes)}: not fenced though nothing is proven")
     slot.fault(slot.nodes[0])

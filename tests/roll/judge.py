@@ -68,7 +68,9 @@ def converged(slot: Slot, wanted: str) -> list[str]:
         if marks.get("roll-state") != "Done":
             problems.append(f"{name} is in state {marks.get('roll-state')}: {marks.get('roll-last-error')}")
         if not marks.get("roll-applied") or marks.get("roll-applied") != marks.get("roll-desired"):
-            problems.append(f"{name}: applied {marks.get('roll-applied')}, desired {marks.get('roll-desired')}")
+            problems.append(
+                f"{name}: applied {marks.get('roll-applied')}, desired {marks.get('roll-desired')}"
+            )
         problems += [f"{name} still has the mark {key}={marks[key]}" for key in LEFT if marks.get(key)]
     for name, value in slot.values().items():
         if value != wanted:
@@ -129,9 +131,7 @@ def judge(
         ours = frozenset() if taint else frozenset(slot.nodes) - before.cordoned
         problems += once("cordoned", deeds.cordoned, ours)
         problems += once("uncordoned", deeds.uncordoned, ours)
-    cordoned = {
-        node["metadata"]["name"] for node in slot.all_nodes() if node["spec"].get("unschedulable")
-    }
+    cordoned = {node["metadata"]["name"] for node in slot.all_nodes() if node["spec"].get("unschedulable")}
     if cordoned != before.cordoned:
         problems.append(f"cordoned before: {sorted(before.cordoned)}, afterwards: {sorted(cordoned)}")
     # The canary of a proof that is made again has the same name again; everything else goes once at most.

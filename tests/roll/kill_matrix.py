@@ -19,7 +19,7 @@ import controller
 from judge import Before, judge, leftovers
 from kill import Killer, Point, matrix
 from proxy import Proxy, Rule
-from slots import Impatience, Slot, until
+from slots import NotInTimeError, Slot, until
 from stage import Stage
 
 SIZE = 3
@@ -109,9 +109,7 @@ def settle(slot: Slot, nodes: int) -> None:
     until(f"{slot.name}: the users of RDMA run again", lambda: len(slot.pods("train")) == nodes, 40.0)
 
 
-def conclude(
-    stage: Stage, slot: Slot, before: Before, wanted: str, case: Case, **allowances: bool
-) -> None:
+def conclude(stage: Stage, slot: Slot, before: Before, wanted: str, case: Case, **allowances: bool) -> None:
     """Judge a roll that must be complete; see ``judge`` for what may be otherwise."""
     settle(slot, len(slot.nodes) - len(before.cordoned))
     deeds = stage.audit.deeds(before.since, slot.name, frozenset(slot.nodes))
@@ -147,9 +145,9 @@ def work(stage: Stage, jobs: Sequence[Job], tell: Callable[[Case], None]) -> lis
                 slot.reset()
                 case = do(stage, slot)
                 case.name = name
-            except Impatience as error:
+            except NotInTimeError as error:
                 case = Case(name, [str(error)])
-            except Exception:  # noqa: BLE001 - a case that breaks is a case that failed, and says how
+            except Exception:
                 case = Case(name, [traceback.format_exc(limit=-4)])
             case.seconds = time.monotonic() - begin
             with lock:
@@ -177,7 +175,9 @@ def _job(point: Point) -> Callable[[Stage, Slot], Case]:
 def table(cases: Iterable[Case]) -> list[str]:
     """The matrix as text: a line for each point, its three seeds side by side."""
     found = {case.name: case for case in cases}
-    lines = [f"{'point':<24} {'converged':>9} {'evictions':>9} {'uncordons':>9} {'calls/node':>10} {'seconds':>8}"]
+    lines = [
+        f"{'point':<24} {'converged':>9} {'evictions':>9} {'uncordons':>9} {'calls/node':>10} {'seconds':>8}"
+    ]
     points: dict[str, list[Case]] = {}
     for point in matrix():
         if str(point) in found:

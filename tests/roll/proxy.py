@@ -22,7 +22,9 @@ from typing import Any
 
 from api import Api
 
-HOP = frozenset(("connection", "transfer-encoding", "content-length", "host", "accept-encoding", "keep-alive"))
+HOP = frozenset(
+    ("connection", "transfer-encoding", "content-length", "host", "accept-encoding", "keep-alive")
+)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
     upstream: http.client.HTTPSConnection | None = None
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
 
     def finish(self) -> None:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that happens to nodes, slices and taint rules of a cluster, in the order in which it happened.
 
-The versions of one etcd are one sequence, so that events of several watches can be put in order: that shows states which
-lasted a moment only, and no sampling would find.
+The versions of one etcd are one sequence, so that events of several watches can be put in order: that shows states
+which lasted a moment only, and no sampling would find.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Recorder:
 
     def _slice(self, found: dict[str, Any], gone: bool) -> None:
         values = {
-            device["attributes"].get(RANGE, {}).get("string", "") for device in found["spec"].get("devices") or ()
+            device["attributes"].get(RANGE, {}).get("string", "")
+            for device in found["spec"].get("devices") or ()
         }
         value = "" if gone else "+".join(sorted(values))
         self._note(found["metadata"]["resourceVersion"], found["spec"].get("nodeName", ""), "value", value)
@@ -98,7 +99,8 @@ class Recorder:
         wanted = set(nodes)
         with self._lock:
             found = sorted(
-                (change for change in self.changes if change.node in wanted), key=lambda change: change.version
+                (change for change in self.changes if change.node in wanted),
+                key=lambda change: change.version,
             )
         before = {(change.node, change.what): change for change in found if change.version <= since}
         return [*before.values(), *(change for change in found if change.version > since)]

@@ -24,7 +24,9 @@ SLOTS = 12
 
 def main() -> int:
     """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("kill-matrix", "faults", "all", "thousand"))
     parser.add_argument("--slots", type=int, default=SLOTS, help="rolls side by side (%(default)s)")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
@@ -65,7 +67,10 @@ def cases(options: argparse.Namespace) -> int:
             print(f"{len(ready.slots)} slots after {time.monotonic() - begin:.1f} s", flush=True)
 
             def tell(case: kill_matrix.Case) -> None:
-                print(f"{'ok' if case.good else 'FAILED'}  {case.name}  {case.seconds:.1f} s  {case.where}", flush=True)
+                print(
+                    f"{'ok' if case.good else 'FAILED'}  {case.name}  {case.seconds:.1f} s  {case.where}",
+                    flush=True,
+                )
                 for problem in case.problems:
                     print(f"    {problem}", flush=True)
 

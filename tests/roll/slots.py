@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A slot: a few nodes of the cluster with a driver, users of RDMA and other pods of their own, for one roll at a time.
 
-Each slot has a namespace, in which the roll keeps its lease and its plan too, so that many rolls run side by side on one
-control plane and never meet.
+Each slot has a namespace, in which the roll keeps its lease and its plan too, so that many rolls run side by side on
+one control plane and never meet.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ DRIVER = "rdma-k8s-provider"
 OPTION = "--cloud-provider-options=oke.rdma-child-ipv4-cidr="
 CLASS = "test-rdma"
 PREFIX = "rdma-k8s/"
+TAINT = "rdma-k8s/roll"
 FAULTS = "rdma-lab/faults"
 IMAGE = "lab.test/pod:1"
 PATIENCE = 120.0
 
 
-class Impatience(Exception):
+class NotInTimeError(Exception):
     """Something did not come about in time."""
 
 
@@ -40,7 +41,7 @@ def until(what: str, done: Callable[[], Any], patience: float = PATIENCE, pause:
         if found:
             return found
         if time.monotonic() > end:
-            raise Impatience(f"{what}: not after {patience:.0f} s")
+            raise NotInTimeError(f"{what}: not after {patience:.0f} s")
         time.sleep(pause)
 
 
@@ -90,8 +91,10 @@ class Slot:
             f"{self.name}: a service account",
             lambda: self.api.items(f"/api/v1/namespaces/{self.name}/serviceaccounts"),
         )
+        templates = f"/apis/resource.k8s.io/v1/namespaces/{self.name}/resourceclaimtemplates"
+        self.api.create(templates, self.template("nics"))
         self.api.create(
-            f"/apis/resource.k8s.io/v1/namespaces/{self.name}/resourceclaimtemplates", self.template()
+            templates, self.template("canary", tolerations=[{"key": TAINT, "operator": "Exists"}])
         )
         for deployment in (self.train(), *([self.cpu()] if self.cpu_pods else [])):
             self.api.create(f"/apis/apps/v1/namespaces/{self.name}/deployments", deployment)
@@ -116,10 +119,11 @@ class Slot:
             },
         }
 
-    def template(self) -> dict[str, Any]:
+    def template(self, name: str, **more: Any) -> dict[str, Any]:
         """Claims for all NICs of a node."""
-        request = {"name": "nics", "exactly": {"deviceClassName": CLASS, "allocationMode": "All"}}
-        return {"metadata": {"name": "nics"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+        exactly = {"deviceClassName": CLASS, "allocationMode": "All", **more}
+        request = {"name": "nics", "exactly": exactly}
+        return {"metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": [request]}}}}
 
     def _deployment(self, name: str, spec: dict[str, Any]) -> dict[str, Any]:
         labels = {"app": name}
@@ -227,7 +231,9 @@ class Slot:
 
     def _clean(self, node: dict[str, Any]) -> None:
         meta = node["metadata"]
-        annotations = {name: None for name in meta.get("annotations") or {} if name.startswith((PREFIX, FAULTS))}
+        annotations = {
+            name: None for name in meta.get("annotations") or {} if name.startswith((PREFIX, FAULTS))
+        }
         labels = {name: None for name in meta.get("labels") or {} if name.startswith(PREFIX)}
         if annotations or labels or node["spec"].get("unschedulable"):
             body = {

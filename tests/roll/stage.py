@@ -14,14 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.rdma.k8s.tests.lab import control, lab
-from ansible_collections.rdma.k8s.tests.lab.cluster import Cluster
-from ansible_collections.rdma.k8s.tests.lab.image import Cache, remove_tree
-from ansible_collections.rdma.k8s.tests.lab.progress import Progress
 from api import Api
 from audit import Audit
 from recorder import Recorder
 from slots import Slot, device_class
+
+from ansible_collections.rdma.k8s.tests.lab import control, lab
+from ansible_collections.rdma.k8s.tests.lab.cluster import Cluster
+from ansible_collections.rdma.k8s.tests.lab.image import Cache, remove_tree
+from ansible_collections.rdma.k8s.tests.lab.progress import Progress
 
 RAILS = 2
 """NICs of a node: as many as it takes to see that all of them are told."""
@@ -52,9 +53,7 @@ def stage(slots: int, size: int, cpu_pods: bool = True, spare: int = 0) -> Itera
     cache = Cache(lab.default_cache(), progress)
     cluster = Cluster("roll" + uuid.uuid4().hex[:6], cache, progress)
     try:
-        cluster.up(
-            control.ClusterSpec(simulated=slots * size + spare, simulated_rails=RAILS, node_grace=20)
-        )
+        cluster.up(control.ClusterSpec(simulated=slots * size + spare, simulated_rails=RAILS, node_grace=20))
         pki = cluster.directory / "pki"
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         context.load_cert_chain(str(pki / "admin.crt"), str(pki / "admin.key"))
