@@ -306,7 +306,7 @@ class World:
 
             accepted = self.did("evict", action)
             if accepted is False:
-                refused = {**told.refused, user.uid: "429 the budget allows none"}
+                refused = {**told.refused, "default/" + user.name: "429 the budget allows none"}
                 told = replace(told, refused=refused, retry_at=self.now + 10)
             else:
                 told = replace(told, evicted=told.evicted | {user.uid})
@@ -386,7 +386,7 @@ class World:
 
     def outage(self, node: Node, plan: Plan) -> bool:
         """Whether a node is unusable, or about to be."""
-        if not self.ready(node) or not self.driver_ready(node) or node.cordoned_by_others:
+        if not self.ready(node) or node.cordoned_by_others:
             return True
         if plan.strategy is Strategy.ROLLING:
             return node.cordoned or node.rule

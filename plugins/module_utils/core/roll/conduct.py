@@ -27,6 +27,7 @@ _BESIDE = (State.BLOCKED, State.FAILED)
 _APPLIED = machine.place(State.APPLIED)
 _CLAIMS = machine.place(State.CLAIMS_RELEASED)
 _VERIFIED = machine.place(State.VERIFIED)
+_RELEASED = machine.place(State.RELEASED)
 _LOCKED = machine.place(State.LOCKED)
 _NOTHING = Told()
 
@@ -146,7 +147,7 @@ class _Node:
     @property
     def proven(self) -> bool:
         """Whether it offers the new value, and that was proven."""
-        return self.settled or self.state in (State.RELEASED, State.DONE)
+        return self.settled or self.place >= _RELEASED
 
     @property
     def in_flight(self) -> bool:
@@ -367,11 +368,9 @@ def _drain_all(scene: _Scene) -> Orders:
     if not scene.record.switched:
         return _drain_before(scene, working, early)
     later = [node for node in working if node.place >= _APPLIED and not node.broken]
-    open_gate = all(
-        node.settled or node.state is State.RELEASED or (node.broken and node.fenced) for node in working
-    )
+    open_gate = all(node.proven or (node.broken and node.fenced) for node in working)
     for node in later:
-        releasable = node.state is State.RELEASED or (open_gate and node.settled)
+        releasable = node.place >= _RELEASED or (open_gate and node.settled)
         scene.may[node.name] = State.DONE if releasable else State.VERIFIED
     if open_gate:
         return scene.orders(Phase.RELEASING) if scene.may else scene.end()
@@ -422,7 +421,7 @@ def _rolling(scene: _Scene) -> Orders:
         scene.may[node.name] = State.LOCKED if node.state is State.LOCKED else State.PENDING
     for node in flight:
         scene.may[node.name] = limit
-    if not scene.record.switched and any(node.quiet for node in flight):
+    if not scene.record.switched and any(node.quiet or node.place >= _APPLIED for node in flight):
         return scene.switch(_rolling_phase(scene))
     attention = len(scene.blocked()) > scene.plan.thresholds.blocked
     done = sum(1 for node in scene.nodes if node.name not in scene.canaries and (node.over or node.broken))

@@ -496,7 +496,8 @@ class _Turn:
             return self.enter(State.RELEASED, free, unschedulable=schedulable)
         if self.plan.fence == "taint" and self.node.fenced_by_rule:
             return self.wait("its rule is still there", (Fence(False),))
-        wanted = replace(self.marks, applied=self.name, attempt=0, reboots=0, boot_id="")
+        free = _freed(self.plan, self.node)[0]
+        wanted = replace(free, applied=self.name, attempt=0, reboots=0, boot_id="")
         return self.enter(State.DONE, wanted)
 
     def done(self) -> Step:

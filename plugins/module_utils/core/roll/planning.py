@@ -144,6 +144,8 @@ def back(plan: Plan, nodes: Optional[Mapping[str, NodeView]] = None, driver: Opt
     if nodes is not None:
         reached = {found for found, node in nodes.items() if _reached(node, name)}
         names = (*(found for found in plan.nodes if found in reached), *sorted(reached - set(plan.nodes)))
+        # What is broken comes first: nothing can be lost there, and it uses up the budget as long as it is broken.
+        names = tuple(sorted(names, key=lambda found: nodes[found].marks.state is not State.FAILED))
     if not names:
         raise RdmaError(
             "roll_nodes", "The roll %s reached no node, so that there is nothing to take back." % name
@@ -153,7 +155,7 @@ def back(plan: Plan, nodes: Optional[Mapping[str, NodeView]] = None, driver: Opt
         old=plan.new,
         new=plan.old,
         nodes=names,
-        canary=tuple(found for found in plan.canary if found in names) or names[:1],
+        canary=names[:1],
         blocks={found: block for found, block in plan.blocks.items() if found in names},
         driver=plan.driver if driver is None else driver,
         parent=name,
