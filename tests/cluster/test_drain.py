@@ -9,6 +9,7 @@ Not real: the kubelet and the driver of the nodes, for which the lab's simulator
 from __future__ import annotations
 
 import json
+import random
 import threading
 import time
 import uuid
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from urllib3.exceptions import ProtocolError
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import evicting
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
@@ -691,6 +693,37 @@ def test_a_user_who_may_not_evict(lab: Lab, tmp_path: Path) -> None:
     assert "pods/eviction" in result["msg"]
     assert result["changed"]
     assert result["fences"] == {FIRST: "cordon"}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_an_api_that_fails_now_and_then(lab: Lab, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of all calls breaks, half of these after the server has done what was asked: it comes to the same end,
+    and each pod was evicted once."""
+    lab.job("train", 3, claim="resourceClaimTemplateName", node=FIRST)
+    pods = lab.running(3)
+    chance, whole = random.Random(seed), Cluster._request
+    broken = []
+
+    def request(self: Cluster, *words: Any, **more: Any) -> Any:
+        if chance.random() > 0.25:
+            return whole(self, *words, **more)
+        done = chance.random() < 0.5
+        broken.append(done)
+        if done:
+            answer = whole(self, *words, **more)
+            answer.close()
+        raise ProtocolError("the connection was broken by the test")
+
+    monkeypatch.setattr(Cluster, "_request", request)
+    result = lab.drain(timeout=60)
+    monkeypatch.undo()
+    assert broken
+    assert not lab.pods(FIRST)
+    assert lab.unschedulable()
+    assert result["fences"] == {FIRST: "cordon"}
+    assert {name for name, code in lab.evictions() if code == 201} == set(pods)
+    assert len([name for name, code in lab.evictions() if code == 201]) == len(pods)
+    assert lab.drain(state="released")["changed"]
 
 
 # --- how long it takes

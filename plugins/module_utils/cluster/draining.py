@@ -197,15 +197,18 @@ class Drainer:
         """Patch a node; one that somebody else has changed meanwhile is read again and decided anew."""
         path = _path(node["metadata"]["name"])
         query = {"fieldManager": "rdma.k8s", **({"dryRun": "All"} if self._dry_run else {})}
+        lost = False  # whether the answer to a patch is not known, so that it may have been made
         for attempt in range(1, _ATTEMPTS + 1):
             patch = decide(node)
             if patch is None:
-                return False
+                return lost
             try:
                 self._cluster.send("PATCH", path, patch, "application/merge-patch+json", **query)
             except RdmaError as error:
-                if error.code != "kube_conflict" or attempt == _ATTEMPTS:
+                if not error.retryable or attempt == _ATTEMPTS:
                     raise
+                lost = lost or error.code != "kube_conflict"
+                self._sleep(_PAUSE * (attempt - 1))
                 node = self._cluster.get(path)
             else:
                 return True
@@ -220,7 +223,14 @@ class Drainer:
             found = {}
         if mapping(found, "spec", "taint").get("effect") == fence.NO_SCHEDULE:
             return False
-        self._cluster.apply(rule, force=True, dry_run=self._dry_run)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._cluster.apply(rule, force=True, dry_run=self._dry_run)
+                break
+            except RdmaError as error:
+                if not error.retryable or attempt == _ATTEMPTS:
+                    raise
+                self._sleep(_PAUSE * attempt)
         return True
 
     def _rule(self, node: str, group_version: str, *more: str) -> dict[str, Any]:
