@@ -11,7 +11,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 GATES := $(PY) tests/tools/gates.py
 
-.PHONY: help venv demo test unit vectors lint sanity integration lab-up lab-down e2e mutation bench docs build changelog lock clean
+.PHONY: help venv demo test unit vectors lint sanity integration lab-up lab-down e2e kill-matrix roll-1000 mutation bench docs build changelog lock clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1 @ \2/p' Makefile | column -t -s@
@@ -61,6 +61,12 @@ lab-down: ## end the virtual nodes of the lab, and their cluster
 
 e2e: venv ## run the molecule scenarios and the test of the cluster; they start and end their own nodes
 	@$(GATES) molecule cluster
+
+kill-matrix: venv ## kill controllers of a roll before and after each entry action, and print what came of it
+	@$(PY) tests/roll/run.py kill-matrix
+
+roll-1000: venv ## roll over 1,000 simulated nodes and print calls, seconds and memory
+	@$(PY) tests/roll/run.py thousand --nodes $(or $(NODES),1000) --budget $(or $(BUDGET),50)
 
 mutation: venv ## change the core in small ways and see the unit tests notice, 10 minutes at most
 	@$(PY) tests/tools/mutation.py

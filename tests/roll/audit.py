@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,22 +40,28 @@ class Audit:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._place = 0
+        self._log = path.open("rb")
         self._rest = b""
         self.entries: list[dict[str, Any]] = []
 
     def read(self) -> None:
-        """Take in what was written since."""
-        with self._path.open("rb") as log:
-            log.seek(self._place)
-            text = self._rest + log.read()
-            self._place = log.tell()
-        *lines, self._rest = text.split(b"\n")
-        for line in lines:
-            if OURS.encode() in line:
-                entry = json.loads(line)
-                if entry.get("userAgent", "").startswith(OURS) and entry["stage"] != "RequestReceived":
-                    self.entries.append(entry)
+        """Take in what was written since, also when the server began another file meanwhile."""
+        while True:
+            text = self._rest + self._log.read()
+            *lines, self._rest = text.split(b"\n")
+            for line in lines:
+                self._take(line)
+            if os.path.samestat(os.fstat(self._log.fileno()), self._path.stat()):
+                return
+            self._log.close()
+            self._log = self._path.open("rb")
+
+    def _take(self, line: bytes) -> None:
+        if OURS.encode() not in line:
+            return
+        entry = json.loads(line)
+        if entry.get("userAgent", "").startswith(OURS) and entry["stage"] != "RequestReceived":
+            self.entries.append(entry)
 
     def deeds(self, since: str, namespace: str = "", nodes: frozenset[str] = frozenset()) -> Deeds:
         """What was done since a time (RFC 3339) in a namespace and to nodes; without both, everywhere."""

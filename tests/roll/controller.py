@@ -153,6 +153,13 @@ class SimulatedNodes(roll_dranet.DranetRange):
             time.sleep(0.2)
 
 
+def on_node(node: str) -> dict[str, Any]:
+    """The affinity by which the scheduler looks at one node only."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
 def canary_pod(name: str, node: str) -> dict[str, Any]:
     """A pod that claims the NICs of a node, though the node is fenced."""
     return {
@@ -162,7 +169,7 @@ def canary_pod(name: str, node: str) -> dict[str, Any]:
             "annotations": {"rdma-lab/start-seconds": "0.1", "rdma-lab/stop-seconds": "0.1"},
         },
         "spec": {
-            "nodeSelector": {"kubernetes.io/hostname": node},
+            "affinity": on_node(node),
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 2,
             "tolerations": [{"operator": "Exists"}],

@@ -10,6 +10,7 @@ which lasted a moment only, and no sampling would find.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,14 @@ class Change:
     """What one event says.
 
     :param what: ``cordon``, ``rule``, ``value`` or ``state``.
+    :param at: monotonic seconds when it was heard.
     """
 
     version: int
     node: str
     what: str
     value: Any
+    at: float = 0.0
 
 
 class Recorder:
@@ -68,7 +71,7 @@ class Recorder:
         with self._lock:
             if self._last.get((node, what)) != value:
                 self._last[node, what] = value
-                self.changes.append(Change(int(version), node, what, value))
+                self.changes.append(Change(int(version), node, what, value, time.monotonic()))
             self.version = max(self.version, int(version))
 
     def _node(self, node: dict[str, Any], gone: bool) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,8 +85,9 @@ class Slot:
     def make(self) -> None:
         """Everything that it consists of."""
         self.api.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
-        for node in self.nodes:
-            self.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {SLOT: self.name}}})
+        label = {"metadata": {"labels": {SLOT: self.name}}}
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda node: self.api.patch(f"/api/v1/nodes/{node}", label), self.nodes))
         self.api.create(f"/apis/apps/v1/namespaces/{self.name}/daemonsets", self.driver())
         until(
             f"{self.name}: a service account",
@@ -96,6 +98,10 @@ class Slot:
         self.api.create(
             templates, self.template("canary", tolerations=[{"key": TAINT, "operator": "Exists"}])
         )
+        self.employ()
+
+    def employ(self) -> None:
+        """Users of RDMA, and others."""
         for deployment in (self.train(), *([self.cpu()] if self.cpu_pods else [])):
             self.api.create(f"/apis/apps/v1/namespaces/{self.name}/deployments", deployment)
 
@@ -173,11 +179,10 @@ class Slot:
 
     def values(self) -> dict[str, str]:
         """What each of its nodes offers; nodes without a slice are left out."""
-        found = {}
-        for node in self.nodes:
-            for one in self.api.items(
-                "/apis/resource.k8s.io/v1/resourceslices", fieldSelector=f"spec.nodeName={node}"
-            ):
+        found, mine = {}, set(self.nodes)
+        for one in self.api.items("/apis/resource.k8s.io/v1/resourceslices"):
+            node = one["spec"].get("nodeName", "")
+            if node in mine:
                 devices = one["spec"].get("devices") or [{}]
                 found[node] = (devices[0].get("attributes") or {}).get(RANGE, {}).get("string", "")
         return found

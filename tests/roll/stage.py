@@ -44,7 +44,9 @@ class Stage:
 
 
 @contextlib.contextmanager
-def stage(slots: int, size: int, cpu_pods: bool = True, spare: int = 0) -> Iterator[Stage]:
+def stage(
+    slots: int, size: int, cpu_pods: bool = True, spare: int = 0, kind: type[Slot] = Slot
+) -> Iterator[Stage]:
     """Start a cluster with ``slots`` slots of ``size`` nodes, all running, and end it.
 
     :param spare: more nodes, which belong to no slot.
@@ -61,11 +63,11 @@ def stage(slots: int, size: int, cpu_pods: bool = True, spare: int = 0) -> Itera
         api.create("/apis/resource.k8s.io/v1/deviceclasses", device_class())
         names = [f"sim-{number:04d}" for number in range(1, slots * size + 1)]
         made = [
-            Slot(api, number, tuple(names[number * size : (number + 1) * size]), cpu_pods)
+            kind(api, number, tuple(names[number * size : (number + 1) * size]), cpu_pods)
             for number in range(slots)
         ]
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(Slot.make, made))
+            list(pool.map(kind.make, made))
         directory = cluster.directory / "cases"
         directory.mkdir(mode=0o700)
         yield Stage(cluster, api, Audit(cluster.directory / "audit.log"), Recorder(api), made, directory)

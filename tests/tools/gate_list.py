@@ -482,6 +482,18 @@ def api(job: Job) -> Outcome:
     return pytest(job, tool("python"), "api", "tests/cluster")
 
 
+def roll(job: Job) -> Outcome:
+    """Kill controllers of rolls at every point and play faults on them, over simulated nodes of a native cluster."""
+    if not (tree.COPY / "tests" / "roll" / "run.py").is_file():
+        return missing("tests/roll/run.py", "rolls that are killed")
+    code, output = job.run(tool("python"), "tests/roll/run.py", "all")
+    outcome = read_counts(output)
+    outcome.failures += [(name, "") for name in re.findall(r"^FAILED  (.+?)  ", output, re.M)]
+    if code and not outcome.failed:
+        outcome.broken.append(f"the tests of rolls ended with exit code {code}")
+    return outcome
+
+
 def cluster(job: Job) -> Outcome:
     """Let the lab's cluster check itself: a control plane with simulated nodes, then two virtual ones with DRANET."""
     if not (tree.COPY / "tests" / "lab" / "cluster_test.py").is_file():
