@@ -43,7 +43,9 @@ class ActionModule(ActionBase):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(
-            argument_spec=ARGUMENT_SPEC, required_if=roll_command.REQUIRED_IF
+            argument_spec=ARGUMENT_SPEC,
+            required_if=roll_command.REQUIRED_IF,
+            mutually_exclusive=roll_command.EXCLUSIVE,
         )
 
         def made(timeout: float) -> Cluster:

@@ -37,9 +37,29 @@ options:
     type: str
     choices: [planned, applied, resumed, aborted, rolled_back, status]
     default: planned
+  kind:
+    description:
+      - What is changed. V(range) is the child range.
+      - V(netns_mode) is the namespace mode of RDMA, V(oca_network) the RDMA network of the Oracle Cloud Agent. Both are
+        settings of the nodes, which the node agent changes; it must be deployed in the mode C(write). The first one may
+        boot the nodes.
+    type: str
+    choices: [range, netns_mode, oca_network]
+    default: range
   child_range:
     description: The range that the nodes are to offer. Needed for O(state=planned) and O(state=applied).
     type: str
+  value:
+    description: The same of another O(kind), such as V(exclusive) or V(10.224.0.0/12).
+    type: str
+  agent_namespace:
+    description: Where the node agent runs.
+    type: str
+    default: kube-system
+  node_options:
+    description: Further options of the step on the node, as M(rdma.k8s.netns_mode) or M(rdma.k8s.oca_config) has them.
+    type: dict
+    default: {}
   old_range:
     description: The range that they offer now. Without it the one that the driver is told.
     type: str

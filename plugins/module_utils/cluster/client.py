@@ -100,6 +100,18 @@ class Cluster:
         self._resources: dict[str, list[Resource]] = {}
         self._errors = deps.kubernetes("urllib3.exceptions")
 
+    @property
+    def configuration(self) -> Any:
+        """The configuration of the official client."""
+        return self._api.configuration
+
+    def note_call(self, change: bool = False) -> None:
+        """Count a request that is sent by other means, and ask the guard when it changes something."""
+        if change and self.guard is not None:
+            self.guard()
+        with self._counting:
+            self.calls += 1
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def get(self, path: str, **query: Any) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from ..core.oke import canary, child_range
 from ..core.roll import planning, status, table
 from ..core.roll.model import Consent, NodeView, Plan, Thresholds
 from ..core.roll.names import PREFIX, Phase, State, Strategy
+from . import roll_node
 from .roll_dranet import Proof
 from .roll_lease import DURATION
 from .roll_run import ABORT, GO_ON, WORKERS, Ended, stamp
-from .roll_session import Options, Session, exit_code
+from .roll_session import RANGE, Options, Session, exit_code
 from .roll_store import NAMESPACE, Stored
 
 STATES = ("planned", "applied", "resumed", "aborted", "rolled_back", "status")
@@ -27,8 +28,12 @@ WORKING = frozenset(("applied", "resumed", "aborted", "rolled_back"))
 
 SPEC: dict[str, Any] = {
     "state": {"type": "str", "choices": list(STATES), "default": "planned"},
+    "kind": {"type": "str", "choices": ["range", "netns_mode", "oca_network"], "default": "range"},
     "child_range": {"type": "str"},
     "old_range": {"type": "str"},
+    "value": {"type": "str"},
+    "agent_namespace": {"type": "str", "default": "kube-system"},
+    "node_options": {"type": "dict", "default": {}},
     "roll": {"type": "str"},
     "nodes": {"type": "list", "elements": "str", "default": []},
     "strategy": {"type": "str", "choices": [entry.value for entry in Strategy], "default": "drain_all"},
@@ -69,7 +74,11 @@ SPEC: dict[str, Any] = {
 }  # fmt: skip
 """The arguments, without those of the connection."""
 
-REQUIRED_IF = [("state", "planned", ["child_range"]), ("state", "applied", ["child_range"])]
+REQUIRED_IF = [
+    ("state", "planned", ["child_range", "value"], True),
+    ("state", "applied", ["child_range", "value"], True),
+]
+EXCLUSIVE = [("child_range", "value")]
 
 
 def require(params: Mapping[str, Any]) -> None:
@@ -108,6 +117,8 @@ def options_of(params: Mapping[str, Any]) -> Options:
             ready=params["proof_ready"],
             timeout=params["proof_timeout"],
         ),
+        agent_namespace=params["agent_namespace"],
+        node_options=params["node_options"],
         lease_duration=params["lease_duration"],
         force_unlock=params["force_unlock"],
         wait_for_lease=params["wait_for_lease"],
@@ -142,10 +153,13 @@ def act(params: Mapping[str, Any], session: Session, check_mode: bool = False) -
 
 
 def _planned_or_applied(params: Mapping[str, Any], session: Session, check_mode: bool) -> dict[str, Any]:
-    new = str(child_range.validate(params["child_range"]))
+    new = _wanted(params)
     if params["state"] == "applied":
         half_done = session.open()
-        if half_done is not None and half_done.plan.new == new:  # carried out as it was planned then
+        wanted = (params["kind"], new)
+        if (
+            half_done is not None and (half_done.plan.kind, half_done.plan.new) == wanted
+        ):  # carried out as it was planned then
             if check_mode:
                 return _result(session, half_done, True)
             return _ran(session, session.run(half_done, GO_ON))
@@ -200,6 +214,7 @@ def _plan(params: Mapping[str, Any], session: Session, new: str) -> tuple[Plan, 
         new,
         params["nodes"],
         str(child_range.validate(params["old_range"])) if params["old_range"] else "",
+        kind=params["kind"],
         strategy=Strategy(params["strategy"]),
         canary=params["canary"],
         blocks={str(name): str(block) for name, block in params["blocks"].items()},
@@ -245,14 +260,33 @@ def _taken_back(
 
 def _require_same(params: Mapping[str, Any], stored: Stored) -> None:
     """``applied`` with the name of a stored roll goes on with it; the range must be the one of its plan."""
-    if str(child_range.validate(params["child_range"])) != stored.plan.new:
+    wanted = _wanted(params)
+    if (params["kind"], wanted) != (stored.plan.kind, stored.plan.new):
         raise RdmaError(
             "roll_other_range",
-            "The roll %s changes the range to %s, not to %s."
-            % (stored.name, stored.plan.new, params["child_range"]),
+            "The roll %s changes the %s to %s, not to %s."
+            % (stored.name, stored.plan.kind, stored.plan.new, wanted),
             hint="Name another roll, or none.",
             roll=stored.name,
         )
+
+
+def _wanted(params: Mapping[str, Any]) -> str:
+    """The value that the nodes are to offer.
+
+    :raises RdmaError: ``roll_value``, or an error of the range or prefix.
+    """
+    kind = params["kind"]
+    needed = "child_range" if kind == RANGE else "value"
+    if not params[needed]:
+        raise RdmaError(
+            "roll_value",
+            "A roll of the kind %s needs %s." % (kind, needed),
+            hint="Give it, and leave the other one out.",
+        )
+    return (
+        str(child_range.validate(params[needed])) if kind == RANGE else roll_node.parsed(kind, params[needed])
+    )
 
 
 def _limits(params: Mapping[str, Any]) -> dict[State, int]:

@@ -15,7 +15,7 @@ import json
 import threading
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 from urllib.parse import quote
 
 from ..core.errors import RdmaError
@@ -59,6 +59,7 @@ class DranetRange:
     """
 
     driver_sets = 1
+    observes = False
 
     def __init__(
         self, cluster: Cluster, daemonsets: Sequence[str], scope: Scope, proof: Optional[Proof] = None
@@ -98,14 +99,19 @@ class DranetRange:
         """The DaemonSets as they are now."""
         return list(zip(self._daemonsets, self._live()))
 
+    @staticmethod
+    def observe(node: str) -> None:
+        """Slices tell everything."""
+        return
+
     def version(self) -> str:
         """The images of the driver."""
-        images = [text(range_flag.container_of(_template(entry)).get("image")) for entry in self._live()]
+        images = [text(range_flag.container_of(pod_template(entry)).get("image")) for entry in self._live()]
         return ", ".join(sorted(set(images)))
 
     def value(self) -> str:
         """The range of the option; the default one when there is no option (F6)."""
-        found = {range_flag.range_of(range_flag.container_of(_template(entry))) for entry in self._live()}
+        found = {range_flag.range_of(range_flag.container_of(pod_template(entry))) for entry in self._live()}
         if len(found) != 1:
             raise _driver_error(
                 "The DaemonSets %s have different child ranges: %s."
@@ -129,22 +135,21 @@ class DranetRange:
     def prepare(self) -> None:
         """Replace pods on demand only."""
         for name in self._daemonsets:
-            self._change(name, lambda live: _on_delete(live) if _strategy(live) != ON_DELETE else {})
+            self._change(name, lambda live: on_delete() if strategy_of(live) != ON_DELETE else {})
 
     def switch(self, value: str) -> None:
         """Write the option, and the strategy with it."""
         wanted = str(child_range.validate(value))
 
         def other(live: Mapping[str, Any]) -> dict[str, Any]:
-            container = range_flag.container_of(_template(live))
-            if range_flag.range_of(container) == wanted and _strategy(live) == ON_DELETE:
+            container = range_flag.container_of(pod_template(live))
+            if range_flag.range_of(container) == wanted and strategy_of(live) == ON_DELETE:
                 return {}
             changed = {"name": container.get("name"), **range_flag.with_range(container, wanted)}
-            spec = {"template": {"spec": {"containers": [changed]}}, **_on_delete(live)["spec"]}
+            spec = {"template": {"spec": {"containers": [changed]}}, **on_delete()["spec"]}
             return {"spec": spec}
 
-        for name in self._daemonsets:
-            self._change(name, other)
+        self.change_all(other)
 
     def restore(self, kept: str) -> None:
         """Put the update strategies back."""
@@ -197,7 +202,12 @@ class DranetRange:
     def _live(self) -> list[dict[str, Any]]:
         return [_read(self._cluster, name) for name in self._daemonsets]
 
-    def _change(self, name: str, patch_of: Any) -> None:
+    def change_all(self, patch_of: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+        """Patch each DaemonSet by what a function makes of it as it is; an empty patch leaves it."""
+        for name in self._daemonsets:
+            self._change(name, patch_of)
+
+    def _change(self, name: str, patch_of: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
         """Patch a DaemonSet as it is now; one that somebody else changed meanwhile is read again."""
         for attempt in range(1, _ATTEMPTS + 1):
             live = _read(self._cluster, name)
@@ -211,6 +221,21 @@ class DranetRange:
             except RdmaError as error:
                 if error.code != "kube_conflict" or attempt == _ATTEMPTS:
                     raise
+
+
+def installed(cluster: Cluster, namespace: str = NAMESPACE) -> tuple[str, ...]:
+    """``namespace/name`` of all DaemonSets of the driver that are there.
+
+    :raises RdmaError: ``roll_driver`` when there is none, or an error of the client.
+    """
+    found = []
+    for name in (PROVIDER, DRANET):
+        try:
+            found.append(find(cluster, namespace, (name,))[0])
+        except RdmaError as error:
+            if error.code != "roll_driver":
+                raise
+    return tuple(found) or find(cluster, namespace)
 
 
 def find(cluster: Cluster, namespace: str = NAMESPACE, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -252,7 +277,8 @@ def _path(name: str) -> str:
     return "/apis/apps/v1/namespaces/%s/daemonsets/%s" % (quote(where, safe=""), quote(called, safe=""))
 
 
-def _template(daemonset: Mapping[str, Any]) -> dict[str, Any]:
+def pod_template(daemonset: Mapping[str, Any]) -> dict[str, Any]:
+    """The template of its pods."""
     return mapping(daemonset, "spec", "template")
 
 
@@ -262,11 +288,13 @@ def _made_from(template: Mapping[str, Any]) -> Hashable:
     return (tuple(range_flag.words_of(container)), value)
 
 
-def _strategy(live: Mapping[str, Any]) -> str:
+def strategy_of(live: Mapping[str, Any]) -> str:
+    """How the pods of a DaemonSet are replaced."""
     return text(mapping(live, "spec", "updateStrategy").get("type"))
 
 
-def _on_delete(live: Mapping[str, Any]) -> dict[str, Any]:
+def on_delete() -> dict[str, Any]:
+    """The patch after which pods are replaced on demand only."""
     return {"spec": {"updateStrategy": {"type": ON_DELETE, "rollingUpdate": None}}}
 
 

@@ -101,6 +101,7 @@ class _Seat:
     reason: str = ""
     due: float = 0.0
     read: float = -1e9
+    observed: float = -1e9
     work: Optional[Future[None]] = None
     refused_since: dict[str, float] = field(default_factory=dict)
 
@@ -388,6 +389,7 @@ class Roll:
         step = Step()
         for _turn in range(_TURNS):
             now = self._clock()
+            view = self._observed(seat, view, now)
             seat.told = machine.heard(self.plan, seat.told, view, now)
             step = machine.advance(self.plan, limit, view, seat.told, now, stamp(), peer=peer, hold=hold)
             if _changes_it(step) and now - seat.read > _FRESH:
@@ -408,6 +410,20 @@ class Roll:
                 return step
             view = fresh
         return replace(step, retry=0.0)
+
+    def _observed(self, seat: _Seat, view: NodeView, now: float) -> NodeView:
+        """The view of a node whose value only a look at the node tells."""
+        wanted = view.value != self.plan.new and machine.at(self.plan, view) is State.VERIFIED
+        if not self._target.observes or not (wanted or not view.value) or now - seat.observed < _FRESH:
+            return view
+        seat.observed = now
+        try:
+            self._target.observe(view.name)
+        except RdmaError as error:
+            seat.told = replace(seat.told, trouble=str(error))
+            return view
+        self._world.touch(view.name)
+        return self._world.view(view.name) or view
 
     def _release(self, seat: _Seat, view: NodeView) -> Step:
         step = machine.release(self.plan, view)

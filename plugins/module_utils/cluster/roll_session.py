@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
@@ -19,11 +20,12 @@ from ..core.roll import machine, marks, planning
 from ..core.roll.model import NodeView, Plan
 from ..core.roll.names import PREFIX, Phase
 from ..core.roll.users import Scope
-from . import rdma_users, roll_dranet
+from . import rdma_users, roll_dranet, roll_node
 from .client import REQUEST_TIMEOUT, Cluster
 from .node_list import NODES
 from .roll_dranet import DranetRange, Proof
 from .roll_lease import DURATION, Lease, holder
+from .roll_node import Agent, NodeSetting
 from .roll_run import GO_ON, WORKERS, Ended, News, Roll, stamp
 from .roll_store import NAMESPACE, Store, Stored, unfinished
 from .roll_target import Target
@@ -41,6 +43,8 @@ class Options:
     :param namespace: of the records and of the lease; ``driver_namespace``: of the driver's DaemonSets.
     :param daemonsets: names of those whose option is the value; empty: they are found.
     :param resources: extended resources of RDMA; ``networks``: networks of it; beside those that the cluster tells.
+    :param agent_namespace: of the node agent, which changes settings of nodes; ``node_options``: further options of
+        its step.
     :param lease_duration: seconds.
     :param force_unlock: the operator says that the holder of the lease is dead.
     :param wait_for_lease: wait until the lease of a controller that died has expired.
@@ -53,6 +57,8 @@ class Options:
     networks: Sequence[str] = ()
     prefix: str = PREFIX
     proof: Proof = field(default_factory=Proof)
+    agent_namespace: str = roll_dranet.NAMESPACE
+    node_options: Mapping[str, Any] = field(default_factory=dict)
     lease_duration: float = DURATION
     force_unlock: bool = False
     wait_for_lease: bool = True
@@ -132,25 +138,34 @@ class Session:
     # --- plans
 
     def plan(
-        self, new: str, nodes: Sequence[str] = (), old: str = "", **options: Any
+        self, new: str, nodes: Sequence[str] = (), old: str = "", *, kind: str = RANGE, **options: Any
     ) -> tuple[Plan, dict[str, NodeView]]:
-        """Plan a change of the child range; nothing is changed.
+        """Plan a change; nothing is changed.
 
-        :param new: the range that the nodes are to offer.
+        :param new: the value that the nodes are to offer.
+        :param kind: of the value: ``range``, ``netns_mode`` or ``oca_network``. For the last two the nodes are asked.
         :param nodes: their names; empty: all that have a pod of the driver.
         :param old: the range that they offer; empty: the one that the driver is told now.
         :param options: of :func:`..core.roll.planning.make`.
         :raises RdmaError: an error of the planning or of the client.
         """
-        target = self.target()
+        target = self.target(kind)
         with self.looking(target, self._rules(options.get("fence", ""))) as world:
-            views = world.views()
             names = list(nodes) or sorted(world.with_driver())
-            node_verdict.require_nodes(names, views)
+            node_verdict.require_nodes(names, world.views())
+            if target.observes:
+                with ThreadPoolExecutor(self.options.workers) as pool:
+                    list(pool.map(target.observe, names))
+                for name in names:
+                    world.touch(name)
+                options = {**options, "node_change": True, "reboot": kind == roll_node.NETNS_MODE}
+            views = world.views()
             members = {name: views[name] for name in names}
-            old = old or _offered(target.value(), new, members)
+            if target.observes:  # a node that has the value already needs nothing
+                members = {name: view for name, view in members.items() if view.value != new} or members
+            old = old or _offered(new if target.observes else target.value(), new, members)
             made = planning.make(
-                RANGE, old, new, members, driver=target.version(), prefix=self.options.prefix, **options
+                kind, old, new, members, driver=target.version(), prefix=self.options.prefix, **options
             )
         return self._next_turn(made), members
 
@@ -211,7 +226,7 @@ class Session:
         :raises RdmaError: see :meth:`.roll_run.Roll.run`; ``roll_locked`` when another controller works on a roll.
         """
         options, plan = self.options, stored.plan
-        target = self.target()
+        target = self.target(plan.kind)
         lease = Lease(self._leasing, options.namespace, machine.names(plan), holder(), options.lease_duration)
         lease.acquire(options.force_unlock, self._wait_for_lease)
         self._cluster.guard = lease.require
@@ -236,16 +251,22 @@ class Session:
             self._cluster.guard = None
             lease.release()
 
-    def target(self) -> Target:
+    def target(self, kind: str = RANGE) -> Target:
         """What is changed.
+
+        :param kind: of a plan.
 
         :raises RdmaError: ``roll_driver``, or an error of the client.
         """
         options = self.options
-        found = roll_dranet.find(self._cluster, options.driver_namespace, options.daemonsets)
         scope = rdma_users.widen(
             self._cluster, Scope(DRIVER, tuple(options.resources), tuple(options.networks))
         )
+        if kind in roll_node.KINDS:
+            found = roll_dranet.installed(self._cluster, options.driver_namespace)
+            agent = Agent(self._cluster, options.agent_namespace)
+            return NodeSetting(self._cluster, found, scope, agent, kind, options.node_options)
+        found = roll_dranet.find(self._cluster, options.driver_namespace, options.daemonsets)
         return DranetRange(self._cluster, found, scope, options.proof)
 
     @contextmanager

@@ -24,6 +24,14 @@ class Target(Protocol):
 
     scope: Scope
     driver_sets: int
+    observes: bool
+    """Whether :meth:`observe` must be called to learn what a node offers."""
+
+    def observe(self, node: str) -> None:
+        """Look at the node itself; :meth:`value_of` tells from then on what was seen.
+
+        :raises RdmaError: an error of the target or of the client.
+        """
 
     def template_of(self, daemonset: Mapping[str, Any]) -> Hashable:
         """What decides whether a pod was made from the template of the driver as it is now."""

@@ -285,6 +285,11 @@ class World:
                 self._views[name] = self._view(node)
             return self._views[name]
 
+    def touch(self, name: str) -> None:
+        """The view of a node must be made anew."""
+        with self._heard:
+            self._touch((name,))
+
     def read_pods(self, cluster: Cluster, node: str) -> None:
         """Read the pods of a node now, for a step that must not be taken because a watch is late.
 
