@@ -384,7 +384,7 @@ def _drain_all(scene: _Scene) -> Orders:
     broken = [node for node in working if node.broken]
     if stuck and broken:
         return scene.pause(_told_of(broken))
-    reason = "the budget is used up by outages" if stuck and ready else ""
+    reason = "the budget is used up by outages" if ready and not flight and not chosen else ""
     return scene.orders(_rolling_phase(scene), reason)
 
 

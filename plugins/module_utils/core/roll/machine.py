@@ -125,9 +125,10 @@ def gate(plan: Plan, node: NodeView) -> str:
 
 
 def quiet(plan: Plan, node: NodeView, told: Told, now: float) -> bool:
-    """Whether the proof of ClaimsReleased holds: no user, and no claim for long enough."""
+    """Whether the proof of ClaimsReleased holds: no user, no claim for long enough, and a node that answers."""
     return (
-        fenced(plan, node)
+        node.ready
+        and fenced(plan, node)
         and not must_go(plan, node)
         and not node.claims
         and told.empty_since is not None
@@ -159,7 +160,7 @@ def heard(plan: Plan, told: Told, node: NodeView, now: float) -> Told:
         )
     waits_well = (
         (state in (None, State.PENDING) and not gate(plan, node))
-        or (state is State.CLAIMS_RELEASED and not node.claims)
+        or (state is State.CLAIMS_RELEASED and node.ready and not node.claims)
         or (state is State.VERIFIED and settled(plan, node, told))
     )
     return replace(told, empty_since=empty_since, entered=now if waits_well else told.entered)
@@ -409,6 +410,8 @@ class _Turn:
             return back
         if self.node.claims:
             return self.wait("claims are not released: %s" % ", ".join(self.node.claims[:3]))
+        if not self.node.ready:
+            return self.wait("the node is not ready")
         if not quiet(self.plan, self.node, self.told, self.now):
             since = self.now if self.told.empty_since is None else self.told.empty_since
             return Step(reason="no claim is left; looks once more", retry=since + QUIET - self.now)

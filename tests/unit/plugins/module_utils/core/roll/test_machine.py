@@ -364,6 +364,13 @@ def test_claims_that_stay_block_the_node() -> None:
     assert entered(late(view, empty_since=None)) == "Blocked"
 
 
+def test_a_node_that_does_not_answer_is_not_changed() -> None:
+    view = node(State.CLAIMS_RELEASED, ready=False)
+    found = step(view)
+    assert (found.patch, found.reason) == (None, "the node is not ready")
+    assert entered(late(view)) == "Blocked"
+
+
 @pytest.mark.parametrize("state", [State.CLAIMS_RELEASED, State.APPLIED, State.REBOOTING])
 def test_a_node_that_is_used_again_is_drained_again(state: State) -> None:
     found = step(node(marks=marked(state, boot_id="b1"), users=(SERVICE,)))
@@ -872,6 +879,7 @@ def test_a_claim_begins_the_wait_anew() -> None:
         (node(State.PENDING, ready=False), None, True),
         (node(State.CLAIMS_RELEASED), None, False),
         (node(State.CLAIMS_RELEASED, claims=("default/1",)), None, True),
+        (node(State.CLAIMS_RELEASED, ready=False), None, True),
         (node(State.VERIFIED, value=NEW), True, False),
         (node(State.VERIFIED, value=NEW), False, True),
         (node(State.VERIFIED, value=OLD), True, True),
@@ -896,6 +904,7 @@ def test_the_time_of_a_node_that_waits_for_others_does_not_run(
         (node(State.CLAIMS_RELEASED, users=(JOB,)), NOW - 60, False),
         (node(State.CLAIMS_RELEASED, users=(HOST,)), NOW - 60, True),
         (node(State.CLAIMS_RELEASED, claims=("default/1",)), NOW - 60, False),
+        (node(State.CLAIMS_RELEASED, ready=False), NOW - 60, False),
     ],
 )
 def test_a_node_is_quiet_when_it_is_fenced_and_empty_for_a_while(
