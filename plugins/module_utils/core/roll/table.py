@@ -132,7 +132,7 @@ def lines(found: Table) -> list[str]:
             form % (chosen, entry.strategy, *numbers, duration(entry.node_seconds), duration(entry.seconds))
         )
     text.append("")
-    width = min(40, max([len(row.name) for row in found.rows], default=4))
+    width = min(40, max([4, *(len(row.name) for row in found.rows)]))
     form = "%-*s %-8s %5s %6s  %s"
     text.append(form % (width, "node", "", "pods", "drain", "hit"))
     for row in found.rows:

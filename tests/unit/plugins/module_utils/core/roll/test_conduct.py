@@ -206,6 +206,11 @@ def test_more_blocked_nodes_than_allowed_stop_the_roll_for_attention() -> None:
     assert not orders.ended
 
 
+def test_a_node_that_is_blocked_when_others_are_fenced_waits_for_them() -> None:
+    orders = scene(PLAN, State.BLOCKED, State.PENDING, State.FENCED, a={"before": State.PENDING}).orders()
+    assert limits(orders) == {"b": QUIET, "c": QUIET}
+
+
 def test_a_blocked_node_of_an_earlier_run_is_tried_again() -> None:
     orders = scene(PLAN, State.BLOCKED, *[QUIET] * 5, a={"before": State.DRAINING, "tried": False}).orders()
     assert orders.may["a"] is QUIET
@@ -467,6 +472,14 @@ def test_a_blocked_node_is_left_aside_and_told_at_the_end() -> None:
     orders = rolling(State.DONE, State.BLOCKED, *[State.DONE] * 4, b=blocked).orders()
     assert orders.ended
     assert (phase(orders), orders.reason) == (Phase.PAUSED, "b is blocked (why)")
+
+
+def test_a_blocked_node_does_not_end_a_roll_whose_other_nodes_may_become_good() -> None:
+    blocked = {"before": State.DRAINING}
+    orders = rolling(
+        State.DONE, State.BLOCKED, State.PENDING, *[State.DONE] * 3, b=blocked, c={"ready": False}
+    ).orders()
+    assert limits(orders) == {"c": State.PENDING}
 
 
 def test_a_blocked_canary_pauses_a_rolling_change() -> None:
