@@ -244,7 +244,7 @@ def test_few_calls_and_none_for_a_node(control_plane: ControlPlane, driver: str)
     assert result["calls"] <= 20
     log = audit.read_text("utf-8").splitlines()[before:]
     seen = [json.loads(line) for line in log if '"rdma.k8s/' in line]
-    assert len(seen) == result["calls"] - 2  # /version and events are not in the log
+    assert len(seen) == result["calls"] - 3  # /version, events and leases are not in the log
     uris = [entry["requestURI"] for entry in seen if entry["verb"] in ("get", "list")]
     assert not [uri for uri in uris if re.search(r"/(nodes|resourceslices)/", uri)]
     assert not [uri for uri in uris if "/secrets" in uri]
