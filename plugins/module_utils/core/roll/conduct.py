@@ -436,11 +436,9 @@ def _rolling(scene: _Scene) -> Orders:
     for node in chosen:
         scene.may[node.name] = limit
     if not flight and not chosen and broken:
-        hopeless = (
-            attention or not fresh or any(node.fenced or node.name in scene.canaries for node in broken)
-        )
-        if hopeless:
-            return scene.pause(_told_of(broken)) if fresh else scene.end()
+        used_up = bool(ready) and any(node.fenced for node in broken)
+        if attention or used_up or not fresh or any(node.name in scene.canaries for node in broken):
+            return scene.pause(_told_of(broken))
     reason = "the budget is used up by outages" if ready and not flight and not chosen else ""
     return scene.orders(_rolling_phase(scene), reason)
 

@@ -123,6 +123,10 @@ def test_all_nodes_are_drained_and_none_is_changed() -> None:
     assert phase(orders) is Phase.DRAINING
 
 
+def test_a_good_cluster_begins() -> None:
+    assert limits(scene(PLAN, *[State.PENDING] * 6).orders()) == dict.fromkeys(NAMES, QUIET)
+
+
 def test_nothing_is_drained_while_a_node_is_not_good() -> None:
     orders = scene(PLAN, None, None, State.PENDING, State.PENDING, None, None, c={"ready": False}).orders()
     assert limits(orders) == dict.fromkeys(NAMES, State.PENDING)
@@ -511,6 +515,15 @@ def test_failed_nodes_that_use_up_the_budget_pause_a_rolling_change() -> None:
     orders = Scene(plan, record, State.DONE, State.FAILED, *[State.PENDING] * 4, b=failed).orders()
     assert orders.ended
     assert orders.reason == "b is failed (why)"
+
+
+def test_a_failed_node_leaves_time_to_nodes_that_are_not_good_yet() -> None:
+    plan = replace(ROLLING, thresholds=Thresholds(consecutive=9, percent=50))
+    record = Record(Phase.ROLLING, True, "kept")
+    states = [State.DONE, State.FAILED, *[State.DONE] * 3, State.PENDING]
+    more = {"b": {"before": State.VERIFIED}, "f": {"ready": False}}
+    orders = Scene(plan, record, *states, **more).orders()
+    assert limits(orders) == {"f": State.PENDING}
 
 
 def test_a_failed_node_of_an_earlier_run_goes_on() -> None:
