@@ -620,8 +620,9 @@ def test_at_the_end_the_strategy_is_restored_and_then_it_is_complete(plan: Plan)
     assert found.orders() == Orders(ended=True)
 
 
-def test_with_a_node_beside_nothing_is_restored() -> None:
-    plan = replace(ROLLING, thresholds=Thresholds(consecutive=9, percent=100))
+@pytest.mark.parametrize("plan", [PLAN, ROLLING])
+def test_with_a_node_beside_nothing_is_restored(plan: Plan) -> None:
+    plan = replace(plan, thresholds=Thresholds(consecutive=9, percent=100))
     record = Record(Phase.ROLLING, True, "kept")
     orders = Scene(plan, record, *[State.DONE] * 5, State.FAILED, f=FAILED).orders()
     assert (phase(orders), orders.ended, orders.restore) == (Phase.PAUSED, True, False)
