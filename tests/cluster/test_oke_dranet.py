@@ -9,16 +9,24 @@ Pods of simulated nodes run no program. What they would tell, the test writes in
 from __future__ import annotations
 
 import json
+import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.cluster import canary_run, objects
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import canary_run, collect, objects, sources
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
-from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import canary, claims, dranet_objects
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sources import LiveSource
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import (
+    canary,
+    claims,
+    dranet_objects,
+    driver_rights,
+)
 from ansible_collections.rdma.k8s.plugins.modules import dranet_canary, dranet_check, dranet_plan_info
 from ansible_collections.rdma.k8s.tests.support import change_run
 from ansible_collections.rdma.k8s.tests.support.role_run import RoleRun
@@ -72,6 +80,14 @@ def cluster(control_plane: ControlPlane) -> Cluster:
     return connect(str(control_plane.kubeconfig))
 
 
+def wait_for_pods(control_plane: ControlPlane) -> None:
+    for name in ("rdma-k8s-provider", "dranet"):
+        control_plane.kubectl(
+            "wait", "--for=jsonpath={.status.numberReady}=%d" % SIMULATED, "-n", "kube-system",
+            "daemonset/" + name, "--timeout=60s",
+        )  # fmt: skip
+
+
 def test_manifests(role: Role, control_plane: ControlPlane) -> None:
     """Check mode stores nothing, the second run changes nothing, absent leaves nothing; with everything in between."""
     assert role.changed("--check") == 3
@@ -88,18 +104,14 @@ def test_manifests(role: Role, control_plane: ControlPlane) -> None:
         "serviceaccount/dranet",
     ]
     assert role.changed() == 0
-    for name in ("rdma-k8s-provider", "dranet"):
-        control_plane.kubectl(
-            "wait", "--for=jsonpath={.status.numberReady}=%d" % SIMULATED, "-n", "kube-system",
-            "daemonset/" + name, "--timeout=60s",
-        )  # fmt: skip
+    assert lacking(control_plane) == {}
+    wait_for_pods(control_plane)
     options = {"kubeconfig": str(control_plane.kubeconfig)}
     assert change_run.good(dranet_check, stage="provider", timeout=60, **options)["problems"] == []
     after = change_run.failure(dranet_check, stage="after", child_range="10.208.0.0/12", **options)
-    assert [problem["code"] for problem in after["problems"]] == [
-        "dranet_range_differs",  # nobody publishes for simulated nodes what the provider says
-        "dranet_nics_not_ready",
-    ]
+    codes = [problem["code"] for problem in after["problems"]]
+    assert codes[-1] == "dranet_nics_not_ready"  # nobody publishes for simulated nodes what the provider says
+    assert set(codes[:-1]) <= {"dranet_range_differs"}  # their range comes a moment after their pod
     assert change_run.good(dranet_check, stage="after", provider=False, **options)["nodes"] == [
         "sim-%04d" % number for number in range(1, SIMULATED + 1)
     ]
@@ -107,9 +119,67 @@ def test_manifests(role: Role, control_plane: ControlPlane) -> None:
     assert role.made() == []
 
 
+def lacking(control_plane: ControlPlane) -> dict[str, tuple[str, ...]]:
+    """The verbs that the account of DRANET does not have, by resource, as RDMA-DRA-013 judges them."""
+    source = LiveSource(connect(str(control_plane.kubeconfig)))
+    (account,) = collect.collect(source, "", ["permissions"]).driver_accounts or ()
+    found = {right.subject: driver_rights.lacking(right, account.rules) for right in driver_rights.needed()}
+    return {subject: verbs for subject, verbs in found.items() if verbs}
+
+
+def requests_of(control_plane: ControlPlane, since: int) -> list[tuple[str, str]]:
+    """Verb and URI of what this collection asked the API server, by its audit log behind a line."""
+    lines = audit_log(control_plane)[since:]
+    seen = [json.loads(line) for line in lines if '"rdma.k8s/' in line]
+    return [(entry["verb"], entry["requestURI"]) for entry in seen]
+
+
+def audit_log(control_plane: ControlPlane) -> list[str]:
+    return (control_plane.cluster.directory / "audit.log").read_text("utf-8").splitlines()
+
+
+@pytest.fixture
+def deployed(control_plane: ControlPlane) -> Iterator[None]:
+    """DRANET and the provider as the role would deploy them by manifests, with a pod of each on each node."""
+    plan = change_run.good(dranet_plan_info, **IMAGES, allow_without_ipvlan=True)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*plan["dranet"], *plan["provider"]]})
+    try:
+        control_plane.kubectl("apply", "-f", "-", stdin=text)
+        wait_for_pods(control_plane)
+        yield
+    finally:
+        control_plane.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
+
+
+def test_verification_reads_lists_in_pages(
+    control_plane: ControlPlane, deployed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No request is for one node: their number grows with the pages of the lists alone."""
+    options = {"kubeconfig": str(control_plane.kubeconfig), "stage": "after", "provider": False}
+    for page, pages in ((1000, 1), (SIMULATED // 2, 2)):
+        monkeypatch.setattr(sources, "PAGE", page)
+        since = len(audit_log(control_plane))
+        assert len(change_run.good(dranet_check, **options)["nodes"]) == SIMULATED
+        asked = requests_of(control_plane, since)
+        seen = [(verb, uri) for verb, uri in asked if uri.partition("?")[0] != "/apis"]
+        assert {verb for verb, _uri in seen} == {"list"}
+        assert {re.findall(r"[?&]limit=(\d+)", uri)[0] for _verb, uri in seen} == {str(page)}
+        lists = Counter(re.sub(r"/v1\w*/|[?].*", "/", uri).strip("/") for _verb, uri in seen)
+        assert lists.pop("api/nodes") == pages
+        assert lists.pop("apis/resource.k8s.io/resourceslices") == pages
+        # Of DRANET and of the provider; the server ends pages of a selection late, when other pods come behind it.
+        pods = lists.pop("api/namespaces/kube-system/pods")
+        assert 2 * pages <= pods <= (2 if pages == 1 else 2 * pages + 2)
+        others = ("resourceclaims", "deviceclasses", "resourceclaimtemplates", "devicetaintrules")
+        wanted = {"apis/apps/daemonsets", *["apis/resource.k8s.io/" + plural for plural in others]}
+        assert set(lists) == wanted
+        assert page < 1000 or set(lists.values()) == {1}
+
+
 def test_the_chart(role: Role, control_plane: ControlPlane) -> None:
     """Helm is asked only when the objects would be others; what the role removes is what made them."""
     assert "takes every setting." in role(**PLAIN).good()
+    assert lacking(control_plane) == {}
     assert "secret/sh.helm.release.v1.dranet.v1" in role.made()
     assert role.changed(**PLAIN, log_verbosity=5) == 1
     again = role(**PLAIN, log_verbosity=5, verify=True, canary_nic="rdma99").good()
