@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import signal
 import subprocess
@@ -17,9 +19,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.cluster import roll_run
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import roll_run, roll_session
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.pod_exec import Place, Printed
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_lease import Lease, has_ended, holder
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_node import Agent
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_run import News
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Options, Session
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -240,6 +244,65 @@ def test_its_time_is_over(control_plane: ControlPlane, fleet: Fleet) -> None:
     assert "holderIdentity" not in lease["spec"]
     work = session(control_plane, fleet)
     assert work.run(work.chosen()).stored.record.phase is Phase.COMPLETE
+
+
+class SimulatedAgent:
+    """What the node agent does on real nodes: it takes orders and answers, and the simulator boots the nodes."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.written = dict.fromkeys(NODES, "shared")
+        self.running = dict(self.written)
+        self.boots = {name: self.boot(name) for name in NODES}
+        self.orders: list[tuple[str, str]] = []
+
+    def boot(self, node: str) -> str:
+        """The boot in which a node is."""
+        return str(self.fleet.node(node)["status"]["nodeInfo"]["bootID"])
+
+    def ask(self, cluster: Cluster, place: Place, words: Any, line: str, limit: float) -> Printed:
+        """In the place of a program in a pod; the pod's name is that of its node."""
+        node, order = place.pod, json.loads(line)
+        step, options = order["step"], order["options"]
+        if step != "look":
+            self.orders.append((node, step))
+        if self.boot(node) != self.boots[node]:
+            self.boots[node], self.running[node] = self.boot(node), self.written[node]
+        if step == "netns_mode":
+            self.written[node] = options["mode"]
+            result = {"changed": True, "reboot_required": self.running[node] != options["mode"]}
+        elif step == "reboot":
+            result = {"asked": options["boot_id"] == self.boots[node]}
+            fault = {"metadata": {"annotations": {"rdma-lab/faults": "reboot"}}}
+            cluster.send("PATCH", f"/api/v1/nodes/{node}", fault, MERGE)
+        else:
+            result = {"netns_mode": self.running[node], "oca_network": "", "boot_id": self.boots[node]}
+        return Printed(json.dumps({"result": result}), "", 0)
+
+
+def test_a_setting_of_the_nodes(
+    control_plane: ControlPlane, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 26: each node is changed, booted once and proven; one that has the value already is left alone."""
+    agent = SimulatedAgent(fleet)
+    agent.written[NODES[2]] = agent.running[NODES[2]] = "exclusive"
+    monkeypatch.setattr(Agent, "_place", lambda self, node: Place("x", node, "agent"))
+    monkeypatch.setattr(roll_session, "Agent", functools.partial(Agent, run=agent.ask))
+    work = session(control_plane, fleet)
+    before, cpu = dict(agent.boots), fleet.pods("cpu")
+    plan = work.plan("exclusive", kind="netns_mode", budget=3)[0]
+    changed = [name for name in NODES if name != NODES[2]]
+    assert (sorted(plan.nodes), plan.old, plan.node_change, plan.reboot) == (changed, "shared", True, True)
+    ended = work.run(work.begin(plan))
+    assert ended.stored.record.phase is Phase.COMPLETE
+    assert agent.running == dict.fromkeys(NODES, "exclusive")
+    for name in changed:
+        assert [step for node, step in agent.orders if node == name] == ["netns_mode", "reboot"]
+        assert agent.boot(name) != before[name]
+    assert agent.boot(NODES[2]) == before[NODES[2]]
+    assert (fleet.fenced(), fleet.strategy()) == ([], "OnDelete" if ended.unrestored else "RollingUpdate")
+    assert ended.unrestored == (NODES[2],), "its driver pod is of the former template"
+    assert fleet.pods("cpu") == cpu
 
 
 # --- lease and store -------------------------------------------------------------------------------------------------
