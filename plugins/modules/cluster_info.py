@@ -17,7 +17,7 @@ description:
     of claims, and changes of the child range (rolls) with the disruption budgets that they respect, into one document,
     the ClusterSnapshot.
   - Lists are read whole, in pages of a thousand objects, and nothing is asked for node by node. A cluster of a thousand
-    nodes with DRANET takes less than 20 API calls. Where they are served, the kinds of Multus, Spiderpool and the
+    nodes with DRANET takes some 20 API calls. Where they are served, the kinds of Multus, Spiderpool and the
     SR-IOV operator take up to 8 more, and each namespace with both claims and disruption budgets one; read with
     O(subsets) what you need.
   - What the user may not read is not known then, which RV(snapshot) and a warning tell; the rest is read all the same.

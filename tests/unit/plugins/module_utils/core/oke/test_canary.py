@@ -64,6 +64,26 @@ def test_which_nic() -> None:
     assert error_of(lambda: canary.choose(foreign)).code == "canary_no_nic"
 
 
+def test_what_does_not_fit_hides_nothing_behind_it() -> None:
+    """Slices of other drivers, and of nodes that are not ready or not meant, come before the one that fits."""
+    good = snapshot(device("rdma0"), node="n9")
+    others = [
+        shapes.ResourceSlice(name, driver, node, node, devices=(device("rdma0"),))
+        for name, driver, node in (
+            ("a", "gpu.test", "n1"),
+            ("b", "dra.net", "n2"),
+            ("c", "dra.net", "n3"),
+        )
+    ]
+    nodes = (
+        *[shapes.ClusterNode(name, conditions={"Ready": "True"}) for name in ("n1", "n3")],
+        shapes.ClusterNode("n2", conditions={"Ready": "False"}),
+    )
+    found = replace(good, slices=(*others, *(good.slices or ())), nodes=(*nodes, *(good.nodes or ())))
+    assert canary.choose(found, ["n1", "n2", "n9"]).node == "n9"
+    assert canary.choose(found).node == "n3"
+
+
 def test_the_claim() -> None:
     """As users claim; a DRANET without children is asked for one by name, which it refuses (F106)."""
     made = canary.claim(CHILD)["spec"]["devices"]

@@ -285,6 +285,18 @@ def test_a_request_of_the_driver() -> None:
     )
 
 
+def test_what_health_says() -> None:
+    """F122: both capabilities; one that is not announced is never asked for (F125)."""
+    assert webhook.CAPABILITIES == {"cloudProvider": True, "profileProvider": True}
+
+
+@pytest.mark.parametrize("said", [{"name": "rdma0"}, {"pci_address": PCI}])
+def test_a_device_that_is_told_by_one_word(said: dict[str, str]) -> None:
+    """A virtual NIC has no PCI address."""
+    found = webhook.device_request(said)
+    assert found == webhook.DeviceRequest(said.get("name", ""), said.get("pci_address", ""), "")
+
+
 def test_what_a_device_is_to_the_node() -> None:
     """What the driver said, and what the node knows of it."""
     request = webhook.DeviceRequest("pci-0000-0c-00-0", PCI, MAC)
