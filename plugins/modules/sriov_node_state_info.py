@@ -64,6 +64,7 @@ attributes:
     platforms: all
 seealso:
   - module: rdma.k8s.validate
+  - module: rdma.k8s.rail_table
 """
 
 EXAMPLES = r"""

@@ -14,8 +14,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
-from ansible_collections.rdma.k8s.plugins.modules import sriov_node_state_info
-from ansible_collections.rdma.k8s.tests.support import change_run, sriov_crds
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.collect import collect
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sources import LiveSource
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import judge
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
+from ansible_collections.rdma.k8s.plugins.modules import cluster_objects, rail_table, sriov_node_state_info
+from ansible_collections.rdma.k8s.tests.support import change_run, fleet, sriov_crds
 from ansible_collections.rdma.k8s.tests.support.sriov_crds import NAMESPACE, SRIOV, Operator
 
 from .conftest import ControlPlane
@@ -237,3 +241,38 @@ def test_nodes_that_nobody_prepared(
 ) -> None:
     result = ask(control_plane, nodes=["nobody"])
     assert (result["state"], phases(result)) == ("progress", ["missing"])
+
+
+@pytest.mark.parametrize("layer", ["Ethernet", "InfiniBand"])
+def test_derived_objects_pass_strict_validation(
+    control_plane: ControlPlane, cluster: Cluster, layer: str
+) -> None:
+    """S92: fields that these versions do not have would be refused here, and dropped elsewhere."""
+    shape = "BM.GPU.H100.8" if layer == "Ethernet" else "BM.GPU.GB200.4"
+    snapshots = [fleet.node(shape, number).to_dict() for number in range(2)]
+    table = change_run.good(
+        rail_table,
+        snapshots=snapshots,
+        supernet="172.16.0.0/16",
+        node_selector={LABEL: "true"},
+        inject="rails",
+        pkeys=["0x10"] if layer == "InfiniBand" else [],
+    )
+    given = {"kubeconfig": str(control_plane.kubeconfig), "documents": table["objects"]}
+    try:
+        assert change_run.good(cluster_objects, **given)["changed"] is True
+        assert change_run.good(cluster_objects, **given)["changed"] is False
+        fresh = connect(
+            str(control_plane.kubeconfig)
+        )  # the fixture asked what is served before these kinds were
+        found = collect(LiveSource(fresh), "lab", ("nodes", "attachments"))
+        document = judge(
+            [], Policy.from_dict({"target": "spiderpool_sriov"}), "2026-03-02T09:05:00Z", cluster=found
+        )
+        told = {entry.check[11:]: entry.status for entry in document.findings if "SRIOV" in entry.check}
+        assert {check: told[check] for check in ("001", "002", "003", "004", "015", "022")} == {
+            **dict.fromkeys(("001", "002", "003", "004", "022"), "pass"),
+            "015": "skip" if layer == "Ethernet" else "pass",
+        }
+    finally:
+        change_run.good(cluster_objects, **given, state="absent")

@@ -605,6 +605,7 @@ def with_slow(snapshot: NodeSnapshot) -> NodeSnapshot:
             kernel_log=KernelLog(86400, tuple(downs)),
             peer_memory=PeerMemory(True, 0, ("ib_core", "nvidia"), ("nv_mem_nc",), True),
             network_boot=NetworkBoot(),
+            gpus=(),
             memlock=(RuntimeLimit("containerd.service", "infinity", "infinity"),),
         ),
     )

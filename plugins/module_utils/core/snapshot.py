@@ -458,6 +458,36 @@ class RuntimeLimit:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """A GPU, and the NICs beside it (S70).
+
+    ``near`` are physical functions of class 02 below its nearest PCI bridge that has some; none, when only the
+    processor joins them.
+
+    JSON form: ``0000:0f:00.0 10de:2330 0``: address, vendor:device and NUMA node (``-``: not known), then ``near`` and
+    the addresses of the NICs.
+    """
+
+    address: str
+    id: str = ""
+    numa: Optional[int] = None
+    near: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, value: str, where: str = "gpus") -> Gpu:
+        words = value.split(" ")
+        numa = codec.natural(words[2]) if len(words) > 2 else None
+        known = len(words) > 2 and (numa is not None or words[2] == "-")
+        if not known or len(words) == 4 or (len(words) > 4 and words[3] != "near"):
+            raise codec.malformed(where, "'ADDRESS VENDOR:DEVICE NUMA [near ADDRESS...]'", value)
+        return cls(words[0], words[1], numa, tuple(words[4:]))
+
+    def __str__(self) -> str:
+        words = [self.address, self.id, "-" if self.numa is None else str(self.numa)]
+        return " ".join([*words, "near", *self.near] if self.near else words)
+
+
+@dataclass(frozen=True)
 class Slow:
     """What the subset ``slow`` read, one field for each source; ``None``: it could not be read."""
 
@@ -469,6 +499,7 @@ class Slow:
     peer_memory: Optional[PeerMemory] = codec.item(PeerMemory, None)
     network_boot: Optional[NetworkBoot] = codec.item(NetworkBoot, None)
     memlock: Optional[tuple[RuntimeLimit, ...]] = codec.items(RuntimeLimit, None)
+    gpus: Optional[tuple[Gpu, ...]] = codec.rows(Gpu, None)
 
 
 @dataclass(frozen=True)

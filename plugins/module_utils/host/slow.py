@@ -11,7 +11,17 @@ it cannot read is ``None``, with the reason among the errors of the root.
 from __future__ import annotations
 
 from ..core.snapshot import HostInfo, Slow
-from . import initramfs, kernel_log, memlock, network_boot, peer_memory, port_counters, reboots, roce_ports
+from . import (
+    gpus,
+    initramfs,
+    kernel_log,
+    memlock,
+    network_boot,
+    peer_memory,
+    port_counters,
+    reboots,
+    roce_ports,
+)
 from .files import Root
 
 
@@ -26,4 +36,5 @@ def read(root: Root, host: HostInfo) -> Slow:
         peer_memory=peer_memory.read(root),
         network_boot=network_boot.read(root, host.kernel),
         memlock=memlock.read_all(root),
+        gpus=gpus.read_all(root),
     )

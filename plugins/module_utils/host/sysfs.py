@@ -280,14 +280,14 @@ def _function(root: Root, name: str) -> list[PciFunction]:
             id="%s:%s" % (vendor[2:], device[2:]),
             pci_class=code[2:6],
             driver=driver,
-            numa=_count(numa),
+            numa=count(numa),
             vf_of=vf_of,
-            vfs=_count(root.value(base + "/sriov_numvfs")) or 0,
-            total_vfs=_count(root.value(base + "/sriov_totalvfs")) or 0,
+            vfs=count(root.value(base + "/sriov_numvfs")) or 0,
+            total_vfs=count(root.value(base + "/sriov_totalvfs")) or 0,
         )
     ]
 
 
-def _count(text: Optional[str]) -> Optional[int]:
+def count(text: Optional[str]) -> Optional[int]:
     """A number of sysfs; ``None`` for what is not there, not a number, or -1 (no NUMA node)."""
     return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 10 else None

@@ -46,6 +46,7 @@ ROWS = {
     "gids": snapshot.GidGroup,
     "routes": snapshot.Route,
     "rules": snapshot.Rule,
+    "gpus": snapshot.Gpu,
 }
 
 

@@ -88,7 +88,7 @@ def test_the_pci_function_behind_a_device_directory(tmp_path: Path) -> None:
     ("text", "number"), [("0", 0), ("-1", None), ("x", None), ("", None), (None, None), ("9" * 20, None)]
 )
 def test_a_count(text: str, number: int) -> None:
-    assert sysfs._count(text) == number
+    assert sysfs.count(text) == number
 
 
 @pytest.mark.parametrize("target", ["../a b", "../=", "../-", "../" + "x" * 65])
