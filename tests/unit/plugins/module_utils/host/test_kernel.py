@@ -133,6 +133,10 @@ Num       RefCount Protocol Flags    Type St Inode Path
     [
         ("00000000c: 00000002 00000000 00010000 0001 01 73 /var/run/nri/nri.sock", True),
         ("00000000c: 00000002 00000000 00010000 0001 01 73 /run/nri/nri.sock", True),
+        (
+            "00000000e7984233: 00000002 00000000 00010000 0001 01  1122 /var/run/nri/nri.sock",
+            True,
+        ),  # containerd 2.4
         ("00000000c: 00000003 00000000 00000000 0001 03 73 /var/run/nri/nri.sock", False),  # a connection
         ("00000000c: 00000002 00000000 00010000 0001 01 73 /other/run/nri/nri.sock", False),
         ("00000000c: 00000002 00000000 00010000 0001 01 73 /var/run/nri/nri.sock.old", False),

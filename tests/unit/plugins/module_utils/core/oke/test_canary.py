@@ -224,6 +224,8 @@ def test_what_is_said(trial: Trial, seen: Seen, child_range: Any, said: str) -> 
         (CHILD, replace(GOOD, child={**INSIDE, "address": "10.224.13.19"}), ["canary_no_child"]),
         (CHILD, replace(GOOD, child={**INSIDE, "address": ""}), ["canary_no_child"]),
         (CHILD, Seen(False, None, PARENT, "refused."), ["canary_not_served"]),
+        (CHILD, Seen(True, None, PARENT), ["canary_not_served"]),
+        (CHILD, Seen(False, INSIDE, PARENT), ["canary_not_served"]),
         (CHILD, Seen(True, {**INSIDE, "kind": ""}, {}), ["canary_parent_left", "canary_no_child"]),
         (REFUSED, Seen(False, None, PARENT, "unknown field"), []),
         (REFUSED, Seen(False, None, PARENT), ["canary_silent"]),
