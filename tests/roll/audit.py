@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,10 +43,15 @@ class Audit:
         self._path = path
         self._log = path.open("rb")
         self._rest = b""
+        self._lock = threading.Lock()
         self.entries: list[dict[str, Any]] = []
 
     def read(self) -> None:
         """Take in what was written since, also when the server began another file meanwhile."""
+        with self._lock:  # many rolls are judged at the same time
+            self._read()
+
+    def _read(self) -> None:
         while True:
             text = self._rest + self._log.read()
             *lines, self._rest = text.split(b"\n")

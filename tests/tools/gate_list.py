@@ -583,6 +583,7 @@ GATES: list[Gate] = [
     Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
     Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
     Gate("api", "what talks to the Kubernetes API, on a real control plane", api, polite=False),
+    Gate("roll", "controllers of rolls killed at every point, and faults", roll, alone=True),
     Gate("readme", "the commands of the README", readme, after=("install",)),
     Gate(
         "provider", "the provider as a process, DRANET's client, the vectors through it", provider, alone=True
