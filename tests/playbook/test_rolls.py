@@ -24,6 +24,7 @@ def test_mistakes_are_one_sentence_and_no_node_is_asked(change: Run) -> None:
     wrong = {
         "The variable action is 'start', expected plan, apply, status": ("-e", "action=start", *NEW),
         "There is nothing to change to: give it with -e child_range=VALUE.": ("-e", "action=plan"),
+        "There is no node to judge: the inventory has no host that matches 'x'": (*NEW, "-e", "nodes=x"),
         "--limit chooses hosts of the inventory": (*NEW, "--limit", "n0"),
         "policy missing.yml cannot be read": (*NEW, "-e", "policy=missing.yml"),
     }
