@@ -236,7 +236,7 @@ CASES = [
 
 @pytest.mark.parametrize(("snapshots", "wish", "setup"), CASES)
 def test_derived_objects_break_no_rule(snapshots: list[NodeSnapshot], wish: Wish, setup: Setup) -> None:
-    """S76, S85, S86, S101, by the rules that answer the vectors: neither an error nor a warning, on nodes of the right mode."""
+    """S76, S85, S86, S101: neither an error nor a warning by the rules that answer the vectors, in the right mode."""
     proposed = rails.propose(snapshots, wish).rails
     documents = objects.derive(proposed, setup)
     mode = "exclusive" if setup.isolated else "shared"
