@@ -47,8 +47,8 @@ class Agent:
     def ask(self, node: str, step: str, options: Mapping[str, Any], limit: float = _LIMIT) -> dict[str, Any]:
         """Let the agent of a node do a step.
 
-        :raises RdmaError: ``agent_missing``, ``agent_malformed``, ``exec_failed``, ``exec_timeout``, the error of the
-            step, or an error of the client.
+        :raises RdmaError: ``agent_missing``, ``agent_malformed``, ``agent_refused``, ``exec_failed``, ``exec_timeout``,
+            or an error of the client.
         """
         place = self._place(node)
         order = {"step": step, "host_root": node_agent.HOST_ROOT, "options": dict(options)}
@@ -60,11 +60,12 @@ class Agent:
         error = mapping(answer, "error")
         if error:
             raise RdmaError(
-                text(error.get("code")) or "agent_malformed",
-                "%s: %s" % (node, text(error.get("message"))),
+                "agent_refused",
+                "The node agent of %s could not do the step: %s" % (node, text(error.get("message"))),
                 hint=text(error.get("hint")),
                 retryable=error.get("retryable") is True,
                 node=node,
+                cause=text(error.get("code")),
             )
         if printed.code or not isinstance(answer, dict) or not isinstance(answer.get("result"), dict):
             said = (printed.stderr.strip() or printed.stdout.strip()).splitlines()
