@@ -130,7 +130,7 @@ def _none(*kinds: str) -> str:
 
 def _vf_configs(wish: ClusterWish) -> list[dict[str, Any]]:
     """The configs whose networks are virtual functions."""
-    return [config for config in wish.configs if mapping(config, "spec").get("cniType") in _ON_VF]
+    return [config for config in wish.configs if text(mapping(config, "spec").get("cniType")) in _ON_VF]
 
 
 def _below(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -558,7 +558,7 @@ def address_management(fleet: Fleet) -> Outcome:
     details = _unread(fleet, ATTACHMENTS)
     for entry in wish.cluster.network_attachments or ():
         for plugin in _plugins(entry.spec):
-            if plugin.get("type") in _ON_VF:
+            if text(plugin.get("type")) in _ON_VF:
                 subject = "%s %s/%s" % (ATTACHMENTS, entry.namespace, entry.name)
                 kind = text(mapping(plugin, "ipam").get("type"))
                 details.append(_ipam(subject, text(plugin.get("type")), kind, entry.resource, wish))
