@@ -113,6 +113,9 @@ class NodeTree:
         self.write("proc/sys/kernel/arch", host.architecture + "\n")
         self.write("proc/sys/kernel/random/boot_id", host.boot_id + "\n")
         self.write("proc/stat", "cpu  1 2 3 4\nctxt 9\nbtime %s\nprocesses 7\n" % (host.boot_time or 0))
+        if host.nri is not None:
+            listener = "00000000c: 00000002 00000000 00010000 0001 01 73 /var/run/nri/nri.sock\n"
+            self.write("proc/1/net/unix", "Num RefCount\n" + (listener if host.nri else ""))
         self.write("usr/lib/os-release", 'NAME="A"\nID=%s\nVERSION_ID="%s"\n' % (host.os, host.os_version))
         self.link("etc/os-release", "../usr/lib/os-release")
         self.link("var/run", "/run")
