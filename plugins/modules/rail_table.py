@@ -282,7 +282,7 @@ def main() -> None:
             "gateway": {"type": "str", "choices": list(rails.GATEWAYS), "default": rails.LAST},
             "vfs": {"type": "int", "default": 8},
             "mtu": {"type": "int"},
-            "pkeys": {"type": "list", "elements": "str", "default": []},
+            "pkeys": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "resource": {"type": "str", "default": "gpu{rail}sriov"},
             "resource_prefix": {"type": "str", "default": names.RESOURCE_PREFIX},
             "node_selector": {"type": "dict", "required": True},
