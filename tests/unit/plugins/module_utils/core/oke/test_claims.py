@@ -256,6 +256,8 @@ def test_addresses_that_cannot_be(more: dict[str, Any], code: str) -> None:
     [
         ({"provider": "cloud"}, "provider cloud gives its own (F32)"),
         ({"nics": nics("BM.GPU.GB200.4")}, "a device without an interface takes none (F109)"),
+        ({"addresses": {}}, "addresses are given for nothing, expected one for each of rdma0, rdma1"),
+        ({"addresses": {"rdma1": "10.208.45.19/12"}}, "addresses are given for rdma1, expected one for each"),
     ],
 )
 def test_why_addresses_cannot_be(more: dict[str, Any], said: str) -> None:

@@ -90,6 +90,16 @@ def test_the_command_is_no_flag_and_what_follows_it_is() -> None:
     assert other.flags == {"profile-provider": ["none"], "v": ["1", "5"]}
 
 
+def test_the_settings_of_a_program() -> None:
+    """F95, F98, F103, F105: the last occurrence counts, and what is not said has its default."""
+    found = program(
+        args=("--cloud-provider-hint=AWS", "--cloud-provider-hint=OKE", "--profile-provider=none")
+    )
+    assert (found.settings.hint, found.settings.profile_provider) == ("OKE", "none")
+    plain = program().settings
+    assert (plain.hint, plain.profile_provider, list(plain.options)) == ("", "cloud", [])
+
+
 def test_an_option_that_stops_the_program() -> None:
     """F93: the error itself, not a range that is not known."""
     found = program(args=("--cloud-provider-options=oke.rdma-child-ipv4-cidr=10.208.0.1/12",))
