@@ -45,17 +45,20 @@ class Stage:
 
 @contextlib.contextmanager
 def stage(
-    slots: int, size: int, cpu_pods: bool = True, spare: int = 0, kind: type[Slot] = Slot
+    slots: int, size: int, cpu_pods: bool = True, spare: int = 0, kind: type[Slot] = Slot, grace: int = 20
 ) -> Iterator[Stage]:
     """Start a cluster with ``slots`` slots of ``size`` nodes, all running, and end it.
 
     :param spare: more nodes, which belong to no slot.
+    :param grace: seconds after which a silent node counts as gone; a fourth of it passes between its signs of life.
     """
     progress = Progress(sys.stderr)
     cache = Cache(lab.default_cache(), progress)
     cluster = Cluster("roll" + uuid.uuid4().hex[:6], cache, progress)
     try:
-        cluster.up(control.ClusterSpec(simulated=slots * size + spare, simulated_rails=RAILS, node_grace=20))
+        cluster.up(
+            control.ClusterSpec(simulated=slots * size + spare, simulated_rails=RAILS, node_grace=grace)
+        )
         pki = cluster.directory / "pki"
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         context.load_cert_chain(str(pki / "admin.crt"), str(pki / "admin.key"))

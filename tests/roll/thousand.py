@@ -85,7 +85,7 @@ def drained_by_kubectl(ready: Stage, slot: Slot) -> list[float]:
 def roll(nodes: int, budget: str, kubectl: bool) -> tuple[Figures, list[str]]:
     """One roll over so many nodes, and what was wrong with it."""
     begin = time.monotonic()
-    with stage(1, nodes, cpu_pods=False, kind=Fleet) as ready:
+    with stage(1, nodes, cpu_pods=False, kind=Fleet, grace=90) as ready:
         (slot,) = ready.slots
         print(f"{nodes} nodes after {time.monotonic() - begin:.0f} s", flush=True)
         until("everything runs", slot.good, 1500.0, 3.0)
@@ -179,10 +179,10 @@ def _drains(history: list[Change]) -> list[float]:
 
 def main(nodes: int, budget: str) -> int:
     """Both rolls, a table, and 1 when a target is missed."""
-    small, problems = roll(
-        min(SMALL, nodes), budget if budget.endswith("%") else str(min(int(budget), 10)), False
-    )
-    large, more = roll(nodes, budget, True)
+    large, problems = roll(nodes, budget, True)
+    print(large, flush=True)
+    part = budget if budget.endswith("%") else str(min(int(budget), 10))
+    small, more = roll(min(SMALL, nodes), part, False)
     problems += more
     rows: list[tuple[str, str, str, bool]] = []
 
