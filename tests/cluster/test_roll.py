@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -22,14 +23,17 @@ import pytest
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import roll_run, roll_session
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.pod_exec import Place, Printed
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_dranet import Proof
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_lease import Lease, has_ended, holder
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_node import Agent
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_run import News
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Options, Session
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import canary
 from ansible_collections.rdma.k8s.plugins.module_utils.core.roll import planning
 from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.names import Phase
 from ansible_collections.rdma.k8s.tests.support.roll_fleet import (
+    CLASS,
     DRIVER,
     MERGE,
     NEW,
@@ -303,6 +307,75 @@ def test_a_setting_of_the_nodes(
     assert (fleet.fenced(), fleet.strategy()) == ([], "OnDelete" if ended.unrestored else "RollingUpdate")
     assert ended.unrestored == (NODES[2],), "its driver pod is of the former template"
     assert fleet.pods("cpu") == cpu
+
+
+def kubelet(fleet: Fleet, stop: threading.Event) -> None:
+    """Say for canaries on simulated nodes what their containers would have said: the child is in the new range."""
+    pods = fleet.path("v1", "pods")
+    while not stop.wait(0.3):
+        for live in fleet.cluster.items(pods, labelSelector="app.kubernetes.io/part-of=rdma-k8s-oke-dranet"):
+            name, phase = live["metadata"]["name"], (live.get("status") or {}).get("phase")
+            if phase != "Running" or "deletionTimestamp" in live["metadata"]:
+                continue
+            witness = name.startswith(canary.WITNESS)
+            key = "containerStatuses" if witness else "initContainerStatuses"
+            if canary.told(live, not witness) is not None:
+                continue
+            mac = next(
+                device["attributes"]["dra.net/mac"]["string"]
+                for one in fleet.cluster.items(
+                    "/apis/resource.k8s.io/v1/resourceslices",
+                    fieldSelector="spec.nodeName=" + live["spec"]["nodeName"],
+                )
+                for device in one["spec"]["devices"]
+                if device["attributes"]["dra.net/ifName"]["string"] == "rdma0"
+            )
+            link = {"name": "rdma0", "kind": "" if witness else "ipvlan", "mac": mac, "up": True}
+            ended = {"exitCode": 0, "message": json.dumps({**link, "address": "172.16.0.1"})}
+            status = {
+                "name": "look",
+                "image": "x",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "state": {"terminated": ended},
+            }
+            with contextlib.suppress(RdmaError):
+                fleet.cluster.send("PATCH", f"{pods}/{name}/status", {"status": {key: [status]}}, MERGE)
+
+
+def test_proven_by_claims_behind_the_fence(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """Decision 25: canaries land on fenced nodes, several at once, and are gone before the nodes are released."""
+    proof = Proof(
+        image="lab.test/rdma-k8s:1",
+        namespace=fleet.namespace,
+        device_class=f"{CLASS}-{fleet.namespace}",
+        ready=False,
+        timeout=60,
+    )
+    nodes, left = NODES[:2], []
+
+    def look(news: News) -> None:
+        pods = fleet.cluster.items(fleet.path("v1", "pods"))
+        left.extend(
+            [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].startswith(canary.NAME)]
+        )
+
+    watcher, stop = Watcher(), threading.Event()
+    watcher.on["Released"] = look
+    work = session(control_plane, fleet, watcher, proof=proof)
+    plan = work.plan(NEW, nodes=nodes, fence="taint", budget=2)[0]
+    thread = threading.Thread(target=kubelet, args=(fleet, stop))
+    thread.start()
+    try:
+        ended = work.run(work.begin(plan))
+    finally:
+        stop.set()
+        thread.join()
+    assert (ended.stored.record.phase, left) == (Phase.COMPLETE, [])
+    assert [fleet.values()[name] for name in nodes] == [NEW, NEW]
+    assert ended.unrestored == NODES[2:], "nodes that the plan left out keep the former option"
+    assert fleet.strategy() == "OnDelete"
 
 
 # --- lease and store -------------------------------------------------------------------------------------------------

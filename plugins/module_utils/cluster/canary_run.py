@@ -25,17 +25,17 @@ def run(cluster: Cluster, trial: Trial, timeout: float) -> Seen:
     :raises RdmaError: an error of the client, or ``canary_stays``
     """
     namespace = trial.namespace
-    remove(cluster, namespace, timeout)
+    remove(cluster, namespace, timeout, trial.suffix)
     try:
         objects.present(cluster, [canary.claim(trial), canary.pod(trial)])
         running, child, refused = _outcome(cluster, trial, timeout)
         objects.present(cluster, [canary.witness(trial)])
-        parent = _wait(timeout, lambda: canary.told(_pod(cluster, canary.WITNESS, namespace)))
+        parent = _wait(timeout, lambda: canary.told(_pod(cluster, trial.witness, namespace)))
         if not running:  # it may have been served late
             running, child, _again = _outcome(cluster, trial, 0)
         return Seen(running, child, parent, refused)
     finally:
-        remove(cluster, namespace, timeout)
+        remove(cluster, namespace, timeout, trial.suffix)
 
 
 def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Optional[dict[str, Any]], str]:
@@ -43,7 +43,7 @@ def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Opti
     seen: dict[str, Any] = {"refusal": ""}
 
     def look() -> Optional[bool]:
-        pod = _pod(cluster, canary.NAME, trial.namespace)
+        pod = _pod(cluster, trial.name, trial.namespace)
         seen["child"] = canary.told(pod, init=True)
         if seen["child"] is not None:
             return True
@@ -63,12 +63,13 @@ def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Opti
     return seen["child"] is not None, seen["child"], str(seen["refusal"])
 
 
-def remove(cluster: Cluster, namespace: str, timeout: float) -> None:
+def remove(cluster: Cluster, namespace: str, timeout: float, suffix: str = "") -> None:
     """Take away what a canary left, and wait until it is gone.
 
+    :param suffix: of the names of its objects.
     :raises RdmaError: ``canary_stays``, or an error of the client
     """
-    for document in canary.removable(namespace):
+    for document in canary.removable(namespace, suffix):
         if not cluster.delete(document):
             continue
 

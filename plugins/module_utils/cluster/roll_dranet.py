@@ -12,12 +12,13 @@ at which the controller of DaemonSets would replace pods of nodes that are not d
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 from urllib.parse import quote
 
+from ..core import cluster_reading
+from ..core.cluster_snapshot import ClusterSnapshot
 from ..core.errors import RdmaError
 from ..core.kube.objects import entries, mapping, text
 from ..core.net import Prefix
@@ -25,12 +26,13 @@ from ..core.oke import canary, child_range, range_flag
 from ..core.oke.dranet_objects import DRANET, PROVIDER
 from ..core.oke.installed import RANGE_ATTRIBUTE
 from ..core.roll.users import Scope
-from . import canary_run, collect
+from . import canary_run
 from .client import FIELD_MANAGER, Cluster
-from .sources import LiveSource
+from .node_list import NODES
 
 NAMESPACE = "kube-system"
 ON_DELETE = "OnDelete"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _ATTEMPTS = 5
 
@@ -67,7 +69,6 @@ class DranetRange:
         self._cluster, self._daemonsets = cluster, tuple(daemonsets)
         self.scope = replace(scope, drivers=frozenset(daemonsets) | scope.drivers)
         self._proof = proof or Proof()
-        self._one_canary = threading.Lock()
 
     # --- what is read
 
@@ -164,13 +165,7 @@ class DranetRange:
                     "What the roll kept tells no update strategy of %s: %r." % (name, kept[:100]),
                     "Set it by hand.",
                 )
-            # Another type than OnDelete brings its own settings, which a merge takes over as they were.
-            put_back = {"spec": {"updateStrategy": {"rollingUpdate": None, **strategy}}}
-            self._change(
-                name, lambda live, put_back=put_back, wanted=strategy: {}
-                if mapping(live, "spec").get("updateStrategy") == wanted
-                else put_back,
-            )  # fmt: skip
+            self._change(name, _put_back(strategy))
 
     @staticmethod
     def change_node(node: str, value: str) -> bool:
@@ -188,16 +183,29 @@ class DranetRange:
         if not proof.image:
             return ()
         wanted: Prefix = child_range.validate(value)
-        with self._one_canary:  # its objects have fixed names
-            snapshot = collect.collect(LiveSource(self._cluster), self._cluster.server, ("nodes", "dra"))
-            target = canary.choose(snapshot, (node,), "", proof.ready)
-            trial = canary.Trial(
-                target, proof.namespace, proof.device_class, proof.image, proof.pull_policy, proof.expect
-            )
-            seen = canary_run.run(self._cluster, trial, proof.timeout)
+        target = canary.choose(self._around(node), (node,), "", proof.ready)
+        trial = canary.Trial(
+            target,
+            proof.namespace,
+            proof.device_class,
+            proof.image,
+            proof.pull_policy,
+            proof.expect,
+            suffix="-" + node,
+        )
+        seen = canary_run.run(self._cluster, trial, proof.timeout)
         return tuple(str(problem) for problem in canary.judge(trial, seen, wanted))
 
     # --- below
+
+    def _around(self, node: str) -> ClusterSnapshot:
+        """The node and its slices. It is drained, so that no claim has a device there."""
+        slices = self._cluster.items(SLICES, fieldSelector="spec.nodeName=" + node)
+        return ClusterSnapshot(
+            nodes=(cluster_reading.node(self._cluster.get("%s/%s" % (NODES, quote(node, safe="")))),),
+            slices=tuple([cluster_reading.resource_slice(content) for content in slices]),
+            claims=(),
+        )
 
     def _live(self) -> list[dict[str, Any]]:
         return [_read(self._cluster, name) for name in self._daemonsets]
@@ -291,6 +299,18 @@ def _made_from(template: Mapping[str, Any]) -> Hashable:
 def strategy_of(live: Mapping[str, Any]) -> str:
     """How the pods of a DaemonSet are replaced."""
     return text(mapping(live, "spec", "updateStrategy").get("type"))
+
+
+def _put_back(strategy: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """The patch that gives a DaemonSet this update strategy."""
+
+    def patch_of(live: Mapping[str, Any]) -> dict[str, Any]:
+        if mapping(live, "spec").get("updateStrategy") == strategy:
+            return {}
+        # Another type than OnDelete brings its own settings, which a merge takes over as they were.
+        return {"spec": {"updateStrategy": {"rollingUpdate": None, **strategy}}}
+
+    return patch_of
 
 
 def on_delete() -> dict[str, Any]:

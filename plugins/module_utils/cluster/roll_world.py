@@ -27,9 +27,9 @@ from ..core.roll.users import Known
 from .client import Cluster
 from .node_list import NODES
 from .rdma_users import BUDGETS, CLAIMS, PODS
+from .roll_dranet import SLICES
 from .roll_target import Target
 
-SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 RULE_NAME = "rdma-roll-"
 """The rule that fences a node has this and the name of the node as its name."""
 
@@ -49,7 +49,7 @@ class Follower:
         self,
         cluster: Cluster,
         path: str,
-        query: Mapping[str, str],
+        query: Mapping[str, Any],
         take: Callable[[str, dict[str, Any]], None],
         drop: Callable[[str], None],
         changed: Callable[[], None],

@@ -68,6 +68,7 @@ class Trial:
 
     :param image: of this collection, for both pods.
     :param expect: ``child`` or ``refused``.
+    :param suffix: of the names of its objects, so that several can be tried at once.
     """
 
     target: Target
@@ -76,6 +77,17 @@ class Trial:
     image: str
     pull_policy: str = "IfNotPresent"
     expect: str = CHILD
+    suffix: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the pod, and of its claim."""
+        return NAME + self.suffix
+
+    @property
+    def witness(self) -> str:
+        """Name of the pod that looks at the host."""
+        return WITNESS + self.suffix
 
 
 @dataclass(frozen=True)
@@ -145,7 +157,7 @@ def claim(trial: Trial) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "ResourceClaim",
-        "metadata": _metadata(NAME, trial.namespace),
+        "metadata": _metadata(trial.name, trial.namespace),
         "spec": {"devices": devices},
     }
 
@@ -157,28 +169,28 @@ def pod(trial: Trial) -> dict[str, Any]:
     for container in (look, hold):
         container["resources"] = {"claims": [{"name": REQUEST}]}
     spec = _on_node(trial.target)
-    spec["resourceClaims"] = [{"name": REQUEST, "resourceClaimName": NAME}]
-    return _pod(NAME, trial.namespace, {**spec, "initContainers": [look], "containers": [hold]})
+    spec["resourceClaims"] = [{"name": REQUEST, "resourceClaimName": trial.name}]
+    return _pod(trial.name, trial.namespace, {**spec, "initContainers": [look], "containers": [hold]})
 
 
 def witness(trial: Trial) -> dict[str, Any]:
     """The pod that looks at the host."""
     look = _container("look", trial, LOOK, trial.target.nic)
     return _pod(
-        WITNESS, trial.namespace, {**_on_node(trial.target), "hostNetwork": True, "containers": [look]}
+        trial.witness, trial.namespace, {**_on_node(trial.target), "hostNetwork": True, "containers": [look]}
     )
 
 
-def removable(namespace: str) -> list[dict[str, Any]]:
+def removable(namespace: str, suffix: str = "") -> list[dict[str, Any]]:
     """What a canary can leave, the claim last: it goes when its pod has gone."""
     pods = [
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}}
-        for name in (NAME, WITNESS)
+        for name in (NAME + suffix, WITNESS + suffix)
     ]
     held = {
         "apiVersion": API_VERSION,
         "kind": "ResourceClaim",
-        "metadata": {"name": NAME, "namespace": namespace},
+        "metadata": {"name": NAME + suffix, "namespace": namespace},
     }
     return [*pods, held]
 

@@ -268,3 +268,17 @@ def test_events() -> None:
     other = {"reason": "Scheduled", "message": "a"}
     assert canary.refusal([other]) == ""
     assert canary.refusal([other, {"reason": "FailedPrepareDynamicResources", "message": "b"}]) == "b"
+
+
+def test_several_at_once() -> None:
+    """Each has objects of its own, and takes away no others."""
+    trial = replace(CHILD, suffix="-n1")
+    made = [canary.claim(trial), canary.pod(trial), canary.witness(trial)]
+    names = {(entry["kind"], entry["metadata"]["name"]) for entry in made}
+    gone = {(entry["kind"], entry["metadata"]["name"]) for entry in canary.removable("kube-system", "-n1")}
+    assert names == gone
+    assert names.isdisjoint(
+        (entry["kind"], entry["metadata"]["name"]) for entry in canary.removable("kube-system")
+    )
+    (claim,) = canary.pod(trial)["spec"]["resourceClaims"]
+    assert claim["resourceClaimName"] == canary.claim(trial)["metadata"]["name"]
