@@ -278,6 +278,17 @@ def test_batches_grow_as_nodes_are_proven() -> None:
     assert begins(switched(PROVEN, PROVEN, PROVEN, State.APPLIED, QUIET, QUIET).orders()) == set("abcde")
 
 
+def test_the_record_tells_the_size_of_the_batch() -> None:
+    wide = replace(PLAN, budget=8)
+    sizes = []
+    for proven in range(4):
+        states = [PROVEN] * (1 + proven) + [QUIET] * (5 - proven)
+        orders = Scene(wide, Record(Phase.ROLLING, True, "kept"), *states).orders()
+        assert orders.record is not None
+        sizes.append(orders.record.batch)
+    assert sizes == [1, 2, 1, 4]  # of the second batch one node is left when one is done
+
+
 def test_only_quiet_nodes_are_begun() -> None:
     orders = switched(
         PROVEN, PROVEN, State.DRAINING, QUIET, QUIET, QUIET, d={"claims": ("default/1",)}

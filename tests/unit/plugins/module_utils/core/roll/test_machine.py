@@ -161,6 +161,7 @@ def test_the_driver_of_a_node_that_is_fenced_already_need_not_be_good() -> None:
     """Taking a roll back repairs just those."""
     view = node(marks=marked(State.PENDING, owner=NAME), drivers=())
     assert entered(step(view)) == "Locked"
+    assert machine.gate(PLAN, view) == ""
     assert "not ready" in step(replace(view, ready=False)).reason
 
 
@@ -437,6 +438,8 @@ def test_a_reboot_that_the_plan_does_not_allow_fails_the_node() -> None:
 def test_the_reboot_is_asked_for_once_and_proven_by_another_boot() -> None:
     view = node(marks=marked(State.REBOOTING, CHANGES, boot_id="b1", reboots=1), plan=CHANGES)
     assert step(view, CHANGES).effects == (Reboot("b1"),)
+    assert step(view, CHANGES).reason == "reboots"
+    assert step(view, CHANGES, trouble="no answer").reason == "no answer"
     assert step(view, CHANGES, asked=NOW - 599).effects == ()
     assert step(view, CHANGES, asked=NOW - 600).effects == (Reboot("b1"),)
     assert step(replace(view, boot_id=""), CHANGES, asked=NOW).patch is None
@@ -644,6 +647,8 @@ def test_a_node_enters_no_state_that_it_may_not() -> None:
 def test_a_blocked_node_is_usable_while_nothing_was_changed(state: State) -> None:
     """DEV-27: nodes that are cordoned and forgotten add up."""
     found = _blocked(PLAN, state)
+    waits = {"users": (JOB,)} if state is State.DRAINING else {"claims": ("default/1",)}
+    assert late(node(state, **waits)) == found  # holding is not the default
     assert found.patch is not None
     assert found.patch.unschedulable is False
     assert found.patch.label == "Blocked"
@@ -760,6 +765,7 @@ def test_a_node_that_may_not_go_so_far_is_not_tried_again() -> None:
     view = node(marks=marked(State.FAILED, before=State.VERIFIED))
     found = step(view, limit=State.CLAIMS_RELEASED)
     assert (found.patch, found.reason) == (None, "waits until it may go on to Verified")
+    assert entered(step(view, limit=State.VERIFIED)) == "Verified"
 
 
 # --- other rolls

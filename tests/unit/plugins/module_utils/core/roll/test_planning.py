@@ -134,6 +134,10 @@ def test_a_plan_that_changes_nothing_is_refused(old: str, new: str) -> None:
     assert caught.value.code == "roll_values"
 
 
+def test_what_is_not_named_is_as_cautious_as_can_be() -> None:
+    assert make(views("a")) == Plan("range", OLD, NEW, ("a",), canary=("a",))
+
+
 def test_limits_that_are_not_named_keep_their_values() -> None:
     plan = make(views("a"), limits={State.DRAINING: 60})
     assert plan.limits[State.DRAINING] == 60

@@ -125,7 +125,7 @@ OTHERS = ["record", "prepare", "switch", "restore", "evict", "restart", "prove",
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("what", [*ENTRIES, *OTHERS])
 def test_a_controller_can_die_at_every_point(what: str, when: str, strategy: Strategy) -> None:
-    for seed in range(3):
+    for seed in range(3 if what in ENTRIES else 1):
         fence = "taint" if what == "fence" or seed == 2 else "cordon"
         made, plan = world(seed, nodes=2, strategy=strategy, fence=fence, node_change=True, reboot=True)
         made.kill = Once(what, when)
