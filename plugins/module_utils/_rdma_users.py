@@ -136,7 +136,8 @@ _TAKEN_DOWN = {fence.CORDON: "uncordon %s", fence.RULE: "remove the taint of the
 def _difference(state: str, done: Done, taken: list[User]) -> dict[str, Any]:
     """Fence and users of each node, before and after."""
     gone = {user.uid for user in taken}
-    before, after = {}, {}
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
     for node in sorted(done.nodes):
         users_of = next((look.users for look in done.looks if look.node == node), ())
         for side, fenced in ((before, state == "released"), (after, state != "released")):

@@ -349,6 +349,8 @@ def test_only_users_go(lab: Lab) -> None:
     assert {name.partition("/")[2] for name in result["evicted"]} == jobs
     assert result["actions"][0] == "cordon " + FIRST
     assert result["fences"] == {FIRST: "cordon"}
+    assert result["calls"] <= 20  # waiting costs none
+    print("calls: %d" % result["calls"])
     assert len(result["diff"]["before"][FIRST]["pods"]) == 3
     assert len(result["diff"]["after"][FIRST]["pods"]) == 1
     assert lab.unschedulable()
