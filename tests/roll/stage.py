@@ -45,7 +45,7 @@ class Stage:
 
 @contextlib.contextmanager
 def stage(
-    slots: int, size: int, cpu_pods: bool = True, spare: int = 0, kind: type[Slot] = Slot, grace: int = 20
+    slots: int, size: int, *, cpu_pods: bool = True, spare: int = 0, kind: type[Slot] = Slot, grace: int = 20
 ) -> Iterator[Stage]:
     """Start a cluster with ``slots`` slots of ``size`` nodes, all running, and end it.
 
