@@ -264,6 +264,15 @@ EXAMPLES = r"""
   run_once: true
   register: roll
 
+- name: Bring all nodes to exclusive RDMA namespaces, and boot those that need it
+  rdma.k8s.range_roll:
+    state: applied
+    kind: netns_mode
+    value: exclusive
+    budget: 10%
+  delegate_to: localhost
+  run_once: true
+
 - name: Take it back
   rdma.k8s.range_roll:
     state: rolled_back

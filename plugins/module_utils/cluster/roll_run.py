@@ -322,7 +322,10 @@ class Roll:
 
     def _until_due(self) -> float:
         now = self._clock()
-        due = [self._seats[name].due for name in self.orders.may if name in self._seats]
+        seats = [self._seats[name] for name in self.orders.may if name in self._seats]
+        due = [
+            seat.due for seat in seats if not seat.busy
+        ]  # one that is busy wakes us when it is not any more
         return max(0.02, min([_TICK, *(at - now for at in due)]))
 
     def _write(self, record: Record) -> None:
