@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules through the node agent on a virtual node: they see what they see over SSH, and can change nothing."""
+"""Modules through the node agent on a virtual node: they see what they see over SSH, change nothing in mode ``read``,
+and change the node in mode ``write``.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,13 @@ ANSIBLE = "12.3.0"
 """Version of the package `ansible`, which carries the collection of the connection plugin."""
 COLLECTION = "ansible_collections/kubernetes/core/"
 TIMEOUT = 900.0
+INVENTORY = "agent.rdma_k8s.yml"
+"""The inventory that leads through the agent."""
 DEVICE_READS = ("ibv_devinfo",)
 """What only a device file tells, which a pod without privileges may not open."""
+SETTING = "/proc/sys/net/ipv4/conf/rdma0/arp_filter"
+SETTINGS = "/etc/sysctl.d/99-zz-rdma-k8s.conf"
+"""What the test changes on the node: a value of the kernel, and the file of it."""
 
 
 def collections(cache: Cache) -> pathlib.Path:
@@ -82,7 +89,7 @@ class Agent:
             "kubeconfig": str(cluster.kubeconfig),
             "without_connection": "leave_out",
         }
-        (folder / "agent.rdma_k8s.yml").write_text(json.dumps(inventory), encoding="utf-8")
+        (folder / INVENTORY).write_text(json.dumps(inventory), encoding="utf-8")
         text = lab.inventory_text(nodes.state(), cluster.cache.key_file, "nodes")
         (folder / "ssh.yml").write_text(text, encoding="utf-8")
 
@@ -113,28 +120,33 @@ class Agent:
         named["ansible_connection"] = "local"
         self.ansible([play("localhost", roles=({"role": "rdma.k8s.node_agent", "vars": named},))])
 
-    def snapshot(self, inventory: str) -> dict:
-        """What node1 tells."""
-        output = self.folder / "snapshot.json"
-        read = {
-            "rdma.k8s.node_info": {
-                "name": "node1",
-                "host_root": "{{ rdma_host_root | default(omit) }}",
-                "imds_timeout": 60,
-            },
-            "register": "found",
-        }
+    def results(self, inventory: str, *tasks: dict) -> list[dict]:
+        """What tasks on node1 return; one that fails does not end the others."""
+        output = self.folder / "results.json"
+        named = [
+            {**task, "register": f"result{number}", "ignore_errors": True}
+            for number, task in enumerate(tasks)
+        ]
+        every = ", ".join(task["register"] for task in named)
         keep = {
             "ansible.builtin.copy": {
-                "content": "{{ found.snapshot | to_json }}",
+                "content": "{{ [%s] | to_json }}" % every,
                 "dest": str(output),
                 "mode": "0600",
             },
             "delegate_to": "localhost",
             "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
         }
-        self.ansible([play("node1", read, keep)], inventory)
+        self.ansible([play("node1", *named, keep)], inventory)
         return json.loads(output.read_text(encoding="utf-8"))
+
+    def snapshot(self, inventory: str) -> dict:
+        """What node1 tells."""
+        options = {"name": "node1", "host_root": "{{ rdma_host_root | default(omit) }}", "imds_timeout": 60}
+        (found,) = self.results(inventory, {"rdma.k8s.node_info": options})
+        if "snapshot" not in found:
+            raise LabError("no_snapshot", f"{inventory}: {found.get('msg') or found}")
+        return found["snapshot"]
 
 
 def comparable(snapshot: dict) -> dict:
@@ -173,16 +185,18 @@ def own_root(folder: pathlib.Path) -> pathlib.Path:
 
 
 def run(cluster: Cluster, nodes: lab.Lab) -> str:
-    """Deploy the agent on node1, compare what it tells with what SSH tells, try to write, remove it."""
+    """Deploy the agent on node1, compare what it tells with what SSH tells, write in both modes, remove it."""
     with tempfile.TemporaryDirectory() as place:
         agent = Agent(cluster, nodes, own_root(pathlib.Path(place)), pathlib.Path(place))
         agent.role()
         try:
-            seen, direct = agent.snapshot("agent.rdma_k8s.yml"), agent.snapshot("ssh.yml")
+            seen, direct = agent.snapshot(INVENTORY), agent.snapshot("ssh.yml")
             wrong = differences(comparable(seen), comparable(direct))
             if wrong:
                 raise LabError("agent_differs", f"Pod and SSH tell different things: {' | '.join(wrong[:8])}")
-            _refused(agent)
+            refused = _refused(agent)
+            agent.role(mode="write")
+            written = _written(agent)
         finally:
             agent.role(state="absent")
         left = cluster.kubectl(
@@ -190,10 +204,21 @@ def run(cluster: Cluster, nodes: lab.Lab) -> str:
         )
         if left.strip():
             raise LabError("agent_left", f"The role left {left.strip()}.")
-    return f"the same snapshot, {len(seen['devices'])} RDMA devices, {len(seen['links'])} links"
+    same = f"the same snapshot, {len(seen['devices'])} RDMA devices, {len(seen['links'])} links"
+    return f"{same}; read: {refused}; write: {written}"
 
 
-def _refused(agent: Agent) -> None:
+def _change() -> dict:
+    options = {"nics": ["rdma0"], "arp_filter": 1, "host_root": "{{ rdma_host_root }}"}
+    return {"rdma.k8s.nic_sysctl": options}
+
+
+def _held(agent: Agent) -> str:
+    """The value of the kernel and the file, read over SSH."""
+    return agent.nodes.node_run(1, f"cat {SETTING}; cat {SETTINGS} 2>/dev/null || echo no file")
+
+
+def _refused(agent: Agent) -> str:
     """No file of the host can be written in mode read, also not on a file system mounted below its root."""
     places = "/host /host/run /host/tmp /"
     script = f"for place in {places}; do echo > $place/written && echo $place; done 2>/dev/null; exit 0"
@@ -201,3 +226,27 @@ def _refused(agent: Agent) -> None:
     written = agent.cluster.kubectl(*words, timeout=TIMEOUT).split()
     if written:
         raise LabError("agent_writes", f"The agent in mode read could write to {', '.join(written)}.")
+    before = _held(agent)
+    (said,) = agent.results(INVENTORY, _change())
+    if not said.get("failed") or "read-only" not in said.get("msg", "").lower() or _held(agent) != before:
+        raise LabError("agent_writes", f"A module that writes was not refused in mode read: {said}")
+    return said["msg"]
+
+
+def _written(agent: Agent) -> str:
+    """A module changes the node in mode write, once, and takes it back."""
+    before = _held(agent)
+    undo = {"rdma.k8s.node_undo": {"state": "undone", "host_root": "{{ rdma_host_root }}"}}
+    first, second = agent.results(INVENTORY, _change(), _change())
+    held = _held(agent)
+    (third,) = agent.results(INVENTORY, undo)
+    lines = ["1", "net/ipv4/conf/rdma0/arp_filter = 1"]
+    found = [line for line in held.splitlines() if line and not line.startswith("#")]
+    changed = [bool(said.get("changed")) for said in (first, second, third)]
+    if found != lines or changed != [True, False, True] or _held(agent) != before:
+        raise LabError(
+            "agent_cannot_write",
+            f"node1 had {before!r}, then {held!r}, at last {_held(agent)!r}; "
+            f"the modules said {first}, {second}, {third}",
+        )
+    return f"{'; '.join(first['actions'])}, once; undone"

@@ -25,7 +25,8 @@ def members(archive: bytes) -> dict[str, bytes]:
 
 def test_an_image_is_what_its_digests_say() -> None:
     """Every blob stands under the digest of its content, from the index down to the layer."""
-    files = members(kubenode.oci_image("x.test/y:1", {"/program": b"code", "/other": "/place"}, "/program"))
+    content = {"/program": b"code", "/other": "/place"}
+    files = members(kubenode.oci_image("x.test/y:1", content, "/program", ("PLACE=/p",)))
     for name, content in files.items():
         if name.startswith("blobs/"):
             assert oci.digest(content) == "sha256:" + name.rpartition("/")[2]
@@ -41,12 +42,18 @@ def test_an_image_is_what_its_digests_say() -> None:
     config = json.loads(blob(manifest["config"]))
     (layer,) = manifest["layers"]
     assert config["rootfs"]["diff_ids"] == [layer["digest"]]
-    assert config["config"]["Entrypoint"] == ["/program"]
+    assert config["config"] == {"Entrypoint": ["/program"], "Env": ["PLACE=/p"], "WorkingDir": "/"}
     with tarfile.open(fileobj=io.BytesIO(blob(layer))) as tar:
         program, other = tar.getmember("program"), tar.getmember("other")
         assert program.mode == 0o755
         assert tar.extractfile(program).read() == b"code"
         assert (other.issym(), other.linkname) == (True, "/place")
+
+
+def test_an_image_without_an_environment_says_nothing_of_one() -> None:
+    """The runtime has a default then, with a search path."""
+    blobs = members(kubenode.oci_image("a:1", {"/p": b"x"})).values()
+    assert not any(b'"Env"' in content for content in blobs)
 
 
 def test_the_same_program_gives_the_same_image() -> None:
