@@ -25,6 +25,8 @@ from .programs import Programs
 from .progress import Progress
 
 START_TIMEOUT = 180.0
+REGISTER_TIMEOUT = 1.0
+"""Seconds more for each simulated node, on a machine that has much else to do."""
 READY_TIMEOUT = 600.0
 POLL = 0.1
 KEPT = (".log",)
@@ -182,7 +184,8 @@ class Cluster:
         self._wait("kube-controller-manager", self._has_account)
         if state.spec.simulated:
             self._spawn(plane, "simulator")
-            self._wait("simulator", lambda: b"registered " in self.log_of("simulator"))
+            patience = START_TIMEOUT + state.spec.simulated * REGISTER_TIMEOUT
+            self._wait("simulator", lambda: b"registered " in self.log_of("simulator"), patience)
 
     def _has_account(self) -> bool:
         return bool(self.get("/api/v1/namespaces/default/serviceaccounts/default"))
@@ -205,8 +208,10 @@ class Cluster:
         self._pid_file(part).write_text(f"{child.pid}\n", encoding="utf-8")
         self._children[part] = child
 
-    def _wait(self, part: str, done: collections.abc.Callable[[], bool]) -> None:
-        end = time.monotonic() + START_TIMEOUT
+    def _wait(
+        self, part: str, done: collections.abc.Callable[[], bool], patience: float = START_TIMEOUT
+    ) -> None:
+        end = time.monotonic() + patience
         while not done():
             # Not alive(): for a moment after its start a process has no command line yet.
             if self._children[part].poll() is not None:
@@ -215,7 +220,7 @@ class Cluster:
             if time.monotonic() > end:
                 raise LabError(
                     "part_silent",
-                    f"{part} is not ready after {START_TIMEOUT:.0f} s; see {self.directory}/{part}.log.",
+                    f"{part} is not ready after {patience:.0f} s; see {self.directory}/{part}.log.",
                 )
             time.sleep(POLL)
 
