@@ -293,9 +293,7 @@ class _Scene:
         unusable = self.outages() | {node.name for node in flight}
         chosen: list[_Node] = []
         for node in candidates:
-            if len(chosen) >= room:
-                break
-            if node.name in unusable or len(unusable) < budget:
+            if len(chosen) < room and (node.name in unusable or len(unusable) < budget):
                 chosen.append(node)
                 unusable.add(node.name)
         return chosen
