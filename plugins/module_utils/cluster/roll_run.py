@@ -143,6 +143,7 @@ class Roll:
         self._cluster, self._world, self._store, self._lease = cluster, world, store, lease
         self._target, self._rules, self._tell = target, rules, tell
         self._stop = stop or threading.Event()
+        self._over = threading.Event()
         self._workers, self._clock = workers, clock
         self._seats: dict[str, _Seat] = {}
         self._seen: dict[str, str] = {}
@@ -166,7 +167,7 @@ class Roll:
             heals. Whatever was begun can be resumed.
         """
         end = self._clock() + max_runtime if max_runtime else float("inf")
-        report = self._clock() + _REPORT
+        report, trouble = self._clock() + _REPORT, ""
         self._begin(mode, reason)
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="rdma-roll-node")
         try:
@@ -189,9 +190,12 @@ class Roll:
                 except RdmaError as error:
                     if not error.retryable or self._lease.lost or error.code == "roll_rewritten":
                         raise
-                    self._news("", "", "trouble", str(error))
+                    if error.code != trouble:  # told once, however long it lasts
+                        trouble = error.code
+                        self._news("", "", "trouble", str(error))
                     self._world.wait(_TICK)
                     continue
+                trouble = ""
                 if self._trouble is not None:
                     raise self._trouble
                 if over:
@@ -206,7 +210,7 @@ class Roll:
                 self._pause(str(error))
             raise
         finally:
-            self._stop.set()  # steps that are still under way end with what they do now
+            self._over.set()  # steps that are still under way end with what they do now
             pool.shutdown(wait=True)
 
     def status(self) -> status.Status:
@@ -315,7 +319,7 @@ class Roll:
 
     def _rest(self, pool: ThreadPoolExecutor) -> None:
         """Let the steps that are under way come to their end."""
-        self._stop.set()
+        self._over.set()
         for seat in self._seats.values():
             if seat.work is not None:
                 seat.work.exception()
@@ -344,6 +348,9 @@ class Roll:
 
     def _news(self, node: str, was: str, now: str, reason: str = "") -> None:
         self._tell(News(node, was, now, reason))
+
+    def _ends(self) -> bool:
+        return self._stop.is_set() or self._over.is_set()
 
     # --- one node
 
@@ -404,12 +411,7 @@ class Roll:
                 view = found
                 continue
             fresh = self._take(seat, view, step)
-            if (
-                fresh is None
-                or step.reason
-                or (step.patch is None and not step.effects)
-                or self._stop.is_set()
-            ):
+            if fresh is None or step.reason or (step.patch is None and not step.effects) or self._ends():
                 return step
             view = fresh
         return replace(step, retry=0.0)
