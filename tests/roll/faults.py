@@ -394,10 +394,16 @@ def joins(stage: Stage, slot: Slot) -> Case:
         90.0,
     )
     before, wanted = Before.of(slot, stage.recorder.version, now()), slot.other
-    rule = At("Draining", slot.nodes[0], lambda: join(slot, node))
+
+    def do() -> None:
+        join(slot, node)
+        # One that publishes nothing yet is taken for no member; a roll that ends before takes it up no more.
+        slot.nodes = everything
+        until("the node that joins publishes", lambda: slot.values().get(node), 25.0)
+
+    rule = At("Draining", slot.nodes[0], do)
     run = Run(stage, slot, "only", rule)
     expect(case, "the controller", run.wait(), controller.COMPLETE, run)
-    slot.nodes = everything
     conclude(stage, slot, before, wanted, case, again=True)
     return case
 

@@ -180,7 +180,6 @@ def _drains(history: list[Change]) -> list[float]:
 def main(nodes: int, budget: str) -> int:
     """Both rolls, a table, and 1 when a target is missed."""
     large, problems = roll(nodes, budget, True)
-    print(large, flush=True)
     part = budget if budget.endswith("%") else str(min(int(budget), 10))
     small, more = roll(min(SMALL, nodes), part, False)
     problems += more
