@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=1000, help="of the large roll (%(default)s)")
     parser.add_argument("--budget", default="50", help="of the large roll (%(default)s)")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # the cluster is ended then, too
     paths.make_importable()
     # The server from which controllers are forked finds modules by this.
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
