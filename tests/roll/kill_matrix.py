@@ -11,6 +11,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import Empty, Queue
 from typing import Any
@@ -123,7 +124,21 @@ def conclude(stage: Stage, slot: Slot, before: Before, wanted: str, case: Case, 
     slot.value = wanted
 
 
-Job = tuple[str, Callable[[Stage, Slot], Case]]
+Do = Callable[[Stage, Slot], Case]
+Job = tuple[str, Do]
+
+
+def attempt(stage: Stage, slot: Slot, do: Do) -> Case:
+    """One case, in a slot as it was at the beginning."""
+    slot.reset()
+    return do(stage, slot)
+
+
+def said(error: BaseException) -> str:
+    """What a case that broke says: a time limit in a sentence, anything else with its traceback."""
+    if isinstance(error, NotInTimeError):
+        return str(error)
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-4))
 
 
 def work(stage: Stage, jobs: Sequence[Job], tell: Callable[[Case], None]) -> list[Case]:
@@ -141,14 +156,11 @@ def work(stage: Stage, jobs: Sequence[Job], tell: Callable[[Case], None]) -> lis
             except Empty:
                 return
             begin = time.monotonic()
-            try:
-                slot.reset()
-                case = do(stage, slot)
-                case.name = name
-            except NotInTimeError as error:
-                case = Case(name, [str(error)])
-            except Exception:
-                case = Case(name, [traceback.format_exc(limit=-4)])
+            with ThreadPoolExecutor(1) as pool:
+                doing = pool.submit(attempt, stage, slot, do)
+            error = doing.exception()
+            case = doing.result() if error is None else Case(name, [said(error)])
+            case.name = name
             case.seconds = time.monotonic() - begin
             with lock:
                 done.append(case)
