@@ -482,18 +482,6 @@ def api(job: Job) -> Outcome:
     return pytest(job, tool("python"), "api", "tests/cluster")
 
 
-def roll(job: Job) -> Outcome:
-    """Kill controllers of rolls at every point and play faults on them, over simulated nodes of a native cluster."""
-    if not (tree.COPY / "tests" / "roll" / "run.py").is_file():
-        return missing("tests/roll/run.py", "rolls that are killed")
-    code, output = job.run(tool("python"), "tests/roll/run.py", "all")
-    outcome = read_counts(output)
-    outcome.failures += [(name, "") for name in re.findall(r"^FAILED  (.+?)  ", output, re.M)]
-    if code and not outcome.failed:
-        outcome.broken.append(f"the tests of rolls ended with exit code {code}")
-    return outcome
-
-
 def cluster(job: Job) -> Outcome:
     """Let the lab's cluster check itself: a control plane with simulated nodes, then two virtual ones with DRANET."""
     if not (tree.COPY / "tests" / "lab" / "cluster_test.py").is_file():
@@ -583,7 +571,6 @@ GATES: list[Gate] = [
     Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
     Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
     Gate("api", "what talks to the Kubernetes API, on a real control plane", api, polite=False),
-    Gate("roll", "controllers of rolls killed at every point, and faults", roll, alone=True),
     Gate("readme", "the commands of the README", readme, after=("install",)),
     Gate(
         "provider", "the provider as a process, DRANET's client, the vectors through it", provider, alone=True
