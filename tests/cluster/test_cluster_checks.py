@@ -23,6 +23,9 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cli.main import main
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, judge
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.dranet_objects import dranet
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.dranet_versions import Abilities
+from ansible_collections.rdma.k8s.plugins.module_utils.core.oke.dranet_wish import DeploymentWish
 from ansible_collections.rdma.k8s.plugins.modules import cluster_info
 from ansible_collections.rdma.k8s.tests.support import change_run, fleet
 from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Run
@@ -52,7 +55,12 @@ def driver(child_range: str, cpu: str = "100m") -> dict[str, Any]:
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": 9177}},
         "resources": {"requests": {"cpu": cpu}},
     }
-    spec = {**POD, "priorityClassName": "system-node-critical", "containers": [container]}
+    spec = {
+        **POD,
+        "serviceAccountName": DRIVER,
+        "priorityClassName": "system-node-critical",
+        "containers": [container],
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -63,6 +71,12 @@ def driver(child_range: str, cpu: str = "100m") -> dict[str, Any]:
             "template": {"metadata": {"labels": labels}, "spec": spec},
         },
     }
+
+
+def rights() -> list[dict[str, Any]]:
+    """The account of DRANET and what it may, as the role deploys it."""
+    wish = DeploymentWish(namespace=NAMESPACE, image="lab.test/dranet:v1.4.0")
+    return [entry for entry in dranet(wish, Abilities()) if entry["kind"] != "DaemonSet"]
 
 
 def workload(name: str, node: str) -> list[dict[str, Any]]:
@@ -167,7 +181,7 @@ def later(cluster: ClusterSnapshot, minutes: int) -> ClusterSnapshot:
 def lab_fixture(control_plane: ControlPlane) -> Iterator[Lab]:
     """A driver that is ready on all nodes, and a pod with a claim."""
     lab = Lab(control_plane)
-    lab.apply(driver(NEW), *workload("train", NODES[0]))
+    lab.apply(*rights(), driver(NEW), *workload("train", NODES[0]))
     try:
         until("the driver is ready", lab.driver_is_ready)
         control_plane.kubectl("wait", "pod", "train", "--for=condition=Ready", "--timeout=60s")
@@ -183,6 +197,8 @@ def lab_fixture(control_plane: ControlPlane) -> Iterator[Lab]:
         ):
             control_plane.kubectl("delete", kind, name, "--ignore-not-found", "--timeout=60s")
         control_plane.kubectl("delete", "ds", DRIVER, "-n", NAMESPACE, "--timeout=60s")
+        for entry in rights():
+            control_plane.kubectl("delete", entry["kind"], DRIVER, "-n", NAMESPACE, "--ignore-not-found")
 
 
 def test_a_driver_that_is_well(lab: Lab) -> None:
