@@ -195,3 +195,28 @@ def test_what_a_pod_lacks_is_found(
     assert len(found) == len(words)
     for word, sentence in zip(words, found, strict=True):
         assert word in sentence
+
+
+def test_the_process_of_one_container_is_killed(program: types.ModuleType) -> None:
+    script = program.KILL.format(container="ab12")
+    assert """awk '$1 == "ab12" {print $2}'""" in script
+    assert "pkill" not in script
+
+
+@pytest.mark.parametrize(
+    ("status", "is_started"),
+    [
+        ({}, False),
+        ({"containerStatuses": []}, False),
+        ({"containerStatuses": [{"started": False}]}, False),
+        ({"containerStatuses": [{"started": True}]}, True),
+    ],
+)
+def test_a_pod_is_started_when_its_probe_says_so(
+    program: types.ModuleType, status: dict, is_started: bool
+) -> None:
+    assert program.started({"status": status}) is is_started
+
+
+def test_every_case_runs(program: types.ModuleType) -> None:
+    assert list(program.CASES) == ["refusals", "exclusive_and_no_address", "children", "restarts", "ranges"]
