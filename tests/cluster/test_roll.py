@@ -160,7 +160,8 @@ def test_killed_and_resumed(control_plane: ControlPlane, fleet: Fleet, state: st
     """The lease of a process of this machine that has ended is free at once."""
     cpu, train = fleet.pods("cpu"), fleet.pods("train")
     command = [sys.executable, "-c", PROGRAM, str(control_plane.kubeconfig), fleet.namespace, NEW]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=found) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.split()[1:] == [state]:
