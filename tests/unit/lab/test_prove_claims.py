@@ -9,6 +9,7 @@ import importlib.util
 import ipaddress
 import json
 import pathlib
+import sys
 import types
 import typing
 
@@ -27,8 +28,11 @@ CHILD_NETWORK = ipaddress.IPv4Network(EXPECTED["ranges"]["right"])
 
 
 @pytest.fixture(scope="module")
-def program() -> types.ModuleType:
-    """The driver as a module."""
+def program(tmp_path_factory: pytest.TempPathFactory) -> types.ModuleType:
+    """The driver as a module; it finds the package by the name that it has outside Ansible, installed or not."""
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "rdma_k8s").symlink_to(SCENARIO.parents[2] / "plugins" / "module_utils")
+    sys.path.append(str(folder))
     spec = importlib.util.spec_from_file_location("prove_claims", SCENARIO / "prove_claims.py")
     assert spec is not None
     assert spec.loader is not None
