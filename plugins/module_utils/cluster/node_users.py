@@ -20,7 +20,7 @@ from ..core.roll.draining import Look
 from ..core.roll.users import Known, Scope
 from . import rdma_users
 from .client import Cluster
-from .roll_world import Follower
+from .following import Follower
 
 _PATIENCE = 30.0
 _GATHER = 0.05

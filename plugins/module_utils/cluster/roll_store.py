@@ -21,13 +21,12 @@ from ..core.roll import planning
 from ..core.roll.conduct import ENDS
 from ..core.roll.marks import LABEL
 from ..core.roll.model import NodePatch, Plan, Record
-from ..core.roll.names import RECORD, Phase
+from ..core.roll.names import RECORD, RECORD_LABELS, Phase
 from .client import FIELD_MANAGER, Cluster
 from .node_list import NODES
 
 NAMESPACE = "kube-system"
 ROLLS = "app.kubernetes.io/component=rdma-roll"
-_LABELS = {"app.kubernetes.io/managed-by": "rdma.k8s", "app.kubernetes.io/component": "rdma-roll"}
 _MERGE = "application/merge-patch+json"
 _PLAN, _RECORD = "plan", "record"
 
@@ -98,7 +97,7 @@ class Store:
         content = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": RECORD + name, "namespace": self.namespace, "labels": dict(_LABELS)},
+            "metadata": {"name": RECORD + name, "namespace": self.namespace, "labels": dict(RECORD_LABELS)},
             "data": {_PLAN: planning.dump(plan), _RECORD: planning.dump_record(record)},
         }
         try:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from ..core.errors import RdmaError
 from ..core.kube.objects import entries, mapping, text
@@ -25,6 +25,7 @@ from ..core.roll.model import DriverPod, Marks, NodeView
 from ..core.roll.names import PREFIX
 from ..core.roll.users import Known
 from .client import Cluster
+from .following import Follower, key_of
 from .node_list import NODES
 from .rdma_users import BUDGETS, CLAIMS, PODS
 from .roll_dranet import SLICES
@@ -33,109 +34,7 @@ from .roll_target import Target
 RULE_NAME = "rdma-roll-"
 """The rule that fences a node has this and the name of the node as its name."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 _PATIENCE = 60.0
-
-
-class Follower:
-    """One kind of object, listed and then followed.
-
-    :param take: gets an object that is there.
-    :param drop: gets the key of an object that is there no more.
-    :param changed: is called after something was taken or dropped.
-    """
-
-    def __init__(  # noqa: PLR0917
-        self,
-        cluster: Cluster,
-        path: str,
-        query: Mapping[str, Any],
-        take: Callable[[str, dict[str, Any]], None],
-        drop: Callable[[str], None],
-        changed: Callable[[], None],
-    ) -> None:
-        self.path = path
-        self.trouble = ""
-        """Why nothing is heard at the moment; empty: everything is."""
-        self.listed = threading.Event()
-        self._cluster, self._query = cluster, query
-        self._take, self._drop, self._changed = take, drop, changed
-        self._keys: set[str] = set()
-        self._over = threading.Event()
-        self._watch: Any = None
-        self._thread = threading.Thread(target=self._run, name="rdma-roll " + path, daemon=True)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; the thread may need a moment."""
-        self._over.set()
-        watch = self._watch
-        if watch is not None:
-            watch.close()
-
-    def join(self, seconds: float) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join(seconds)
-
-    def _run(self) -> None:
-        version, pause = "", _FIRST_PAUSE
-        while not self._over.is_set():
-            try:
-                if not version:
-                    version = self._list()
-                self._watch = self._cluster.watch(self.path, version, **self._query)
-                if self._over.is_set():
-                    self._watch.close()
-                    return
-                self._say("")
-                pause = _FIRST_PAUSE
-                for kind, content in self._watch:
-                    version = text(mapping(content, "metadata").get("resourceVersion")) or version
-                    self._event(kind, content)
-            except RdmaError as error:
-                if self._over.is_set():
-                    return
-                if error.code == "kube_expired":
-                    version = ""
-                    continue
-                self._say(str(error))
-                self._over.wait(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _say(self, trouble: str) -> None:
-        if trouble != self.trouble:
-            self.trouble = trouble
-            self._changed()
-
-    def _list(self) -> str:
-        version, found = "", set()
-        for page in self._cluster.pages(self.path, **self._query):
-            version = text(mapping(page, "metadata").get("resourceVersion"))
-            for content in page["items"]:
-                key = _key(content)
-                found.add(key)
-                self._take(key, content)
-        for key in self._keys - found:
-            self._drop(key)
-        self._keys = found
-        self.listed.set()
-        self._changed()
-        return version
-
-    def _event(self, kind: str, content: dict[str, Any]) -> None:
-        if kind == "BOOKMARK":
-            return
-        key = _key(content)
-        if kind == "DELETED":
-            self._keys.discard(key)
-            self._drop(key)
-        else:
-            self._keys.add(key)
-            self._take(key, content)
-        self._changed()
 
 
 @dataclass(frozen=True)
@@ -295,7 +194,7 @@ class World:
 
         :raises RdmaError: an error of the client.
         """
-        found = {_key(pod): pod for pod in cluster.items(PODS, fieldSelector="spec.nodeName=" + node)}
+        found = {key_of(pod): pod for pod in cluster.items(PODS, fieldSelector="spec.nodeName=" + node)}
         with self._heard:
             known = set(self._pods_of.get(node, ())) | set(self._drivers_of.get(node, ()))
         for key, pod in found.items():
@@ -309,7 +208,7 @@ class World:
 
     def put_node(self, content: dict[str, Any]) -> None:
         """A node as a call of ours returned it."""
-        self._take_node(_key(content), content)
+        self._take_node(key_of(content), content)
 
     def drop_node(self, name: str) -> None:
         """A node that is there no more."""
@@ -584,12 +483,6 @@ class World:
 
 
 _NOTHING = Known()
-
-
-def _key(content: Mapping[str, Any]) -> str:
-    metadata = mapping(content, "metadata")
-    where, name = text(metadata.get("namespace")), text(metadata.get("name"))
-    return "%s/%s" % (where, name) if where else name
 
 
 def _places(slim: Mapping[str, Any]) -> set[str]:

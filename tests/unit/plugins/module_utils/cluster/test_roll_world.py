@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.cluster import roll_world
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import following
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_dranet import DranetRange
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_world import World
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -160,7 +160,7 @@ def server() -> Server:
 @pytest.fixture
 def start(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
     """A world that is ended after the test."""
-    monkeypatch.setattr(roll_world, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(following, "_FIRST_PAUSE", 0.01)
     worlds: list[World] = []
 
     def started(rules: str = "") -> World:
