@@ -56,7 +56,7 @@ def commands_of(language: str, text: str) -> list[str]:
     on lines that begin with ``> ``. A block without any prompt is a script, one command a line.
     """
     lines = text.splitlines()
-    prompts = language == "console" or any(_PROMPT.match(line) for line in lines)
+    prompts = language == "console" or any(line.startswith("$ ") for line in lines)
     found: list[str] = []
     goes_on = False
     for line in lines:
@@ -71,7 +71,7 @@ def commands_of(language: str, text: str) -> list[str]:
         else:
             continue
         goes_on = found[-1].rstrip().endswith(("\\", "|"))
-    return [re.sub(r"\\\n *", " ", command) for command in found]
+    return [re.sub(r" *\\\n *", " ", command) for command in found]
 
 
 def commands() -> list[Command]:
