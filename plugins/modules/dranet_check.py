@@ -25,10 +25,11 @@ options:
         nodes, their kubelets, and NRI of their runtimes.
       - V(provider) tells whether a ready pod of the provider is on each node, V(after) also of DRANET, and whether RDMA
         NICs are published with the right attributes.
-      - V(unused) tells whether claims have devices, which must not lose their driver; V(absent) tells whether
-        DaemonSets or slices are left after the removal.
+      - V(unused) tells whether claims have devices, which must not lose their driver.
+      - V(stopped) tells whether DaemonSets, or pods of removed ones that are still ending, are left after the removal;
+        V(absent) also whether slices are.
     type: str
-    choices: [before, provider, after, unused, absent]
+    choices: [before, provider, after, unused, stopped, absent]
     required: true
   namespace:
     description: Where the DaemonSets are.
@@ -57,9 +58,11 @@ options:
     type: bool
     default: false
   timeout:
-    description: Seconds to wait for what comes by itself; V(0) looks once.
+    description:
+      - Seconds to wait for what comes, or goes, by itself; V(0) looks once.
+      - Without it, V(stopped) and V(absent) wait as long as the pods that are left may take to end, and a minute
+        longer; the other stages look once.
     type: float
-    default: 0
   fail_on_problems:
     description: Whether to fail when problems are left.
     type: bool
@@ -73,6 +76,11 @@ EXAMPLES = r"""
 - name: Ask whether the cluster can have DRANET
   rdma.k8s.dranet_check:
     stage: before
+  delegate_to: localhost
+
+- name: Wait until pods and slices of a removed DRANET are gone
+  rdma.k8s.dranet_check:
+    stage: absent
   delegate_to: localhost
 
 - name: Wait until all RDMA NICs can be claimed
@@ -130,6 +138,7 @@ waited:
 """
 
 from typing import Any
+from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -154,11 +163,22 @@ def _judge(params: dict[str, Any], cluster: Any) -> tuple[dranet_state.Judgement
         nri=params["nri_enabled"],
     )
 
+    stage, timeout = params["stage"], params["timeout"]
+    pods_path = "/api/v1/namespaces/%s/pods" % quote(expected.namespace, safe="")
+
     def look() -> dranet_state.Judgement:
         snapshot = collect.collect(LiveSource(cluster), cluster.server, dranet_state.SUBSETS)
-        return dranet_state.judge(snapshot, params["stage"], expected)
+        pods: list[dranet_state.Leftover] = []
+        if stage in dranet_state.REMOVED:
+            # After the DaemonSets: a pod whose DaemonSet was there is then seen by either look.
+            pods = dranet_state.leftovers(cluster.items(pods_path, labelSelector=dranet_state.POD_SELECTOR))
+        return dranet_state.judge(snapshot, stage, expected, pods)
 
-    return waiting.look_until(_is_final, look, params["timeout"], PAUSE)
+    first, waited = waiting.look_until(_is_final, look, 0, PAUSE)
+    timeout = first.patience if timeout is None else timeout
+    if _is_final(first) or not timeout:
+        return first, waited
+    return waiting.look_until(_is_final, look, timeout, PAUSE)
 
 
 def _is_final(found: dranet_state.Judgement) -> bool:
@@ -176,7 +196,7 @@ def main() -> None:
             "child_range": {"type": "str"},
             "provider": {"type": "bool", "default": True},
             "nri_enabled": {"type": "bool", "default": False},
-            "timeout": {"type": "float", "default": 0},
+            "timeout": {"type": "float"},
             "fail_on_problems": {"type": "bool", "default": True},
             **_kube.OPTIONS,
         },
@@ -184,7 +204,8 @@ def main() -> None:
     )
     try:
         _module.prepare(module, _kube.LIBRARIES)
-        bounds.require_numbers(module.params, timeout=(0, 3600))
+        if module.params["timeout"] is not None:
+            bounds.require_numbers(module.params, timeout=(0, 3600))
         found, waited = _judge(module.params, _kube.connect(module))
     except RdmaError as error:
         _module.fail(module, error)

@@ -25,6 +25,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import (
     canary,
     claims,
     dranet_objects,
+    dranet_state,
     driver_rights,
 )
 from ansible_collections.rdma.k8s.plugins.modules import dranet_canary, dranet_check, dranet_plan_info
@@ -117,6 +118,14 @@ def test_manifests(role: Role, control_plane: ControlPlane) -> None:
     ]
     assert role.changed(state="absent") == 3
     assert role.made() == []
+    assert driver_pods(control_plane) == []
+
+
+def driver_pods(control_plane: ControlPlane) -> list[str]:
+    """The pods of DRANET and of the provider that are there, also those that are ending."""
+    return control_plane.kubectl(
+        "get", "pods", "-n", "kube-system", "-l", dranet_state.POD_SELECTOR, "-o", "name"
+    ).split()  # fmt: skip
 
 
 def lacking(control_plane: ControlPlane) -> dict[str, tuple[str, ...]]:
@@ -149,6 +158,33 @@ def deployed(control_plane: ControlPlane) -> Iterator[None]:
         yield
     finally:
         control_plane.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
+
+
+def test_what_is_still_ending_is_waited_for(control_plane: ControlPlane, deployed: None) -> None:
+    """A pod outlives its DaemonSet; it is told, and without a time it is waited for until it has gone."""
+    held = driver_pods(control_plane)[0]
+    finalizers = json.dumps({"metadata": {"finalizers": ["lab.test/held"]}})
+    control_plane.kubectl("patch", held, "-n", "kube-system", "--type=merge", "-p", finalizers)
+    options = {"kubeconfig": str(control_plane.kubeconfig)}
+    released = json.dumps({"metadata": {"finalizers": None}})
+    release = threading.Timer(
+        5, control_plane.kubectl, ("patch", held, "-n", "kube-system", "--type=merge", "-p", released)
+    )
+    try:
+        both = ("daemonset/dranet", "daemonset/rdma-k8s-provider")
+        control_plane.kubectl("delete", "-n", "kube-system", *both)
+        control_plane.kubectl("wait", "--for=delete", "-n", "kube-system", *both, "--timeout=60s")
+        failed = change_run.failure(dranet_check, stage="stopped", timeout=0, **options)
+        assert failed["code"] == "dranet_left"
+        named = [words.split() for words in failed["problems"][0]["details"]["left"]]
+        assert held.partition("/")[2] in [words[1].partition("/")[2] for words in named]
+        assert {words[0] for words in named} == {"Pod"}
+    finally:
+        release.start()
+    # The slices of simulated nodes stay; a node that is not there has none.
+    assert change_run.good(dranet_check, stage="absent", nodes=["n9"], **options)["problems"] == []
+    assert driver_pods(control_plane) == []
+    release.join()
 
 
 def test_verification_reads_lists_in_pages(

@@ -13,12 +13,20 @@ from typing import Any, Optional
 
 from ..cluster_snapshot import ClusterNode, ClusterSnapshot, DaemonSet, SliceDevice
 from ..errors import RdmaError
+from ..kube.objects import entries, mapping, text
 from . import dranet_objects
 from .constants import ATTRIBUTE_DOMAIN, DRIVER, READY_ATTRIBUTE
 
 OLDEST = (1, 34)  # F120
-STAGES = ("before", "provider", "after", "unused", "absent")
+STAGES = ("before", "provider", "after", "unused", "stopped", "absent")
+REMOVED = ("stopped", "absent")
+"""The stages that look for what a removal left."""
 SUBSETS = ("nodes", "dra", "drivers")
+DAEMONSETS = (dranet_objects.DRANET, dranet_objects.PROVIDER)
+POD_SELECTOR = "app.kubernetes.io/name in (%s)" % ", ".join(DAEMONSETS)
+"""Finds their pods when they are gone themselves; the chart of DRANET sets this label too."""
+LINGER = 60.0
+"""Seconds beyond the grace of its pods within which a driver has gone: a kubelet removes its slices after 30."""
 _SHOWN = 5
 _CONTAINERD = re.compile(r"containerd://v?(\d+)\.(\d+)", re.ASCII)
 _VERSION = re.compile(r"v?(\d+)\.(\d+)", re.ASCII)
@@ -45,16 +53,59 @@ class Expected:
 
 @dataclass(frozen=True)
 class Judgement:
-    """``problems`` must go, some of them by themselves; ``warnings`` need not; ``nodes`` are the RDMA nodes."""
+    """``problems`` must go, some of them by themselves; ``warnings`` need not; ``nodes`` are the RDMA nodes.
+
+    ``patience``: seconds within which what is left of a removal goes by itself; 0 for other stages.
+    """
 
     problems: tuple[RdmaError, ...]
     warnings: tuple[str, ...]
     nodes: tuple[str, ...]
+    patience: float = 0.0
 
 
-def judge(snapshot: ClusterSnapshot, stage: str, expected: Expected) -> Judgement:
-    """Judge one stage: ``before`` anything is deployed, ``provider`` ready, ``after`` all is deployed, ``unused`` and
-    ``absent`` around its removal."""
+@dataclass(frozen=True)
+class Leftover:
+    """A pod whose DaemonSet may be gone. ``grace``: seconds that it may take to end; ``ending``: it was asked to."""
+
+    name: str
+    node: str
+    grace: float
+    ending: bool
+
+
+def leftovers(pods: Iterable[Any]) -> list[Leftover]:
+    """The pods of DRANET and of the provider among pods of the API, whether their DaemonSets are there or not."""
+    found = []
+    for _at, pod in entries(list(pods)):
+        metadata, spec = mapping(pod, "metadata"), mapping(pod, "spec")
+        owners = [
+            text(owner.get("name"))
+            for _number, owner in entries(metadata.get("ownerReferences"))
+            if owner.get("kind") == "DaemonSet"
+        ]
+        if not set(owners).intersection(DAEMONSETS):
+            continue
+        grace = metadata.get("deletionGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"))
+        found.append(
+            Leftover(
+                "%s/%s" % (text(metadata.get("namespace")), text(metadata.get("name"))),
+                text(spec.get("nodeName")),
+                float(grace) if isinstance(grace, int) else 30.0,
+                bool(text(metadata.get("deletionTimestamp"))),
+            )
+        )
+    return found
+
+
+def judge(
+    snapshot: ClusterSnapshot, stage: str, expected: Expected, pods: Sequence[Leftover] = ()
+) -> Judgement:
+    """Judge one stage: ``before`` anything is deployed, ``provider`` ready, ``after`` all is deployed, ``unused``
+    before its removal, ``stopped`` and ``absent`` after it.
+
+    :param pods: those of the driver that are there, for the stages of :data:`REMOVED`.
+    """
     problems = [_unread(error.source, error.reason) for error in snapshot.errors if _matters(error.source)]
     warnings: list[str] = []
     nodes = [
@@ -62,9 +113,12 @@ def judge(snapshot: ClusterSnapshot, stage: str, expected: Expected) -> Judgemen
         for node in snapshot.nodes or ()
         if all(node.labels.get(key) == value for key, value in expected.selector.items())
     ]
-    if stage in ("unused", "absent"):
-        problems += _users(snapshot) if stage == "unused" else _left(snapshot, expected)
-        return Judgement(tuple(problems), (), ())
+    if stage == "unused":
+        return Judgement((*problems, *_users(snapshot)), (), ())
+    if stage in REMOVED:
+        problems += _left(snapshot, expected, pods, stage == "absent")
+        patience = max([pod.grace for pod in pods] or [0.0]) + LINGER
+        return Judgement(tuple(problems), (), (), patience)
     if stage == "before":
         problems += _before(snapshot, nodes, expected)
         return Judgement(tuple(problems), (), tuple(expected.nodes))
@@ -313,26 +367,41 @@ def _users(snapshot: ClusterSnapshot) -> list[RdmaError]:
     ]
 
 
-def _left(snapshot: ClusterSnapshot, expected: Expected) -> list[RdmaError]:
-    """What an uninstall left behind."""
+def _left(
+    snapshot: ClusterSnapshot, expected: Expected, pods: Sequence[Leftover], published: bool
+) -> list[RdmaError]:
+    """What an uninstall left behind; slices only if ``published``."""
     left = [
         "DaemonSet %s/%s" % (entry.namespace, entry.name)
         for entry in snapshot.daemonsets or ()
-        if entry.namespace == expected.namespace
-        and entry.name in (dranet_objects.DRANET, dranet_objects.PROVIDER)
+        if entry.namespace == expected.namespace and entry.name in DAEMONSETS
     ]
     left += [
-        "ResourceSlice %s" % entry.name
-        for entry in snapshot.slices or ()
-        if entry.driver == DRIVER and (not expected.nodes or entry.node in expected.nodes)
+        "Pod %s on %s%s" % (pod.name, pod.node or "no node", " (ending)" if pod.ending else "")
+        for pod in pods
     ]
+    if published:
+        left += [
+            "ResourceSlice %s" % entry.name
+            for entry in snapshot.slices or ()
+            if entry.driver == DRIVER and (not expected.nodes or entry.node in expected.nodes)
+        ]
     if not left:
         return []
+    hints = []
+    if pods:
+        hints.append(
+            "A pod ends within its grace; one that stays is on a node whose kubelet does not answer: look at the node."
+        )
+    if published:
+        hints.append(
+            "A kubelet removes the slices of a driver that is gone after a while (30 seconds by default)."
+        )
     return [
         RdmaError(
             "dranet_left",
             "Still there: %s." % _few(left),
-            hint="A kubelet removes the slices of a driver that is gone after a while (30 seconds by default).",
+            hint=" ".join(hints) or "Look at who keeps them, or makes them again.",
             retryable=True,
             left=left,
         )

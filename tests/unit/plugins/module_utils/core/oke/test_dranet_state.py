@@ -196,6 +196,70 @@ def test_removal() -> None:
     ]
     assert codes(replace(GOOD, daemonsets=(), slices=()), "absent") == []
     assert codes(replace(GOOD, daemonsets=()), "absent", Expected(nodes=["n9"])) == []
+    (left,) = dranet_state.judge(GOOD, "stopped", WANTED).problems
+    assert left.details["left"] == ["DaemonSet kube-system/dranet", "DaemonSet kube-system/rdma-k8s-provider"]
+    assert codes(replace(GOOD, daemonsets=()), "stopped") == []
+
+
+def pod(name: str, owner: str, kind: str = "DaemonSet", **metadata: Any) -> dict[str, Any]:
+    """A pod as the API gives it."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "kube-system",
+            "ownerReferences": [{"kind": kind, "name": owner}],
+            **metadata,
+        },
+        "spec": {"nodeName": "n1", "terminationGracePeriodSeconds": 10},
+    }
+
+
+def test_pods_that_outlive_their_daemonset() -> None:
+    """They are left until they are gone, and the time that is waited for them goes by their own grace."""
+    pods = dranet_state.leftovers(
+        [
+            pod(
+                "dranet-a",
+                "dranet",
+                deletionTimestamp="2026-01-01T00:00:00Z",
+                deletionGracePeriodSeconds=45,
+            ),
+            pod("rdma-k8s-provider-b", "rdma-k8s-provider"),
+            pod("dranet-c", "dranet", kind="ReplicaSet"),
+            pod("agent-d", "rdma-k8s-agent"),
+            {"metadata": {"name": "dranet-e"}},
+            "no pod",
+        ]
+    )
+    assert pods == [
+        dranet_state.Leftover("kube-system/dranet-a", "n1", 45.0, True),
+        dranet_state.Leftover("kube-system/rdma-k8s-provider-b", "n1", 10.0, False),
+    ]
+    gone = replace(GOOD, daemonsets=(), slices=())
+    for stage in ("stopped", "absent"):
+        found = dranet_state.judge(gone, stage, WANTED, pods)
+        (left,) = found.problems
+        assert left.code == "dranet_left"
+        assert left.retryable
+        assert left.details["left"] == [
+            "Pod kube-system/dranet-a on n1 (ending)",
+            "Pod kube-system/rdma-k8s-provider-b on n1",
+        ]
+        assert "kubelet does not answer" in left.hint
+        assert ("removes the slices" in left.hint) == (stage == "absent")
+        assert found.patience == 45 + dranet_state.LINGER
+        assert dranet_state.judge(gone, stage, WANTED) == dranet_state.Judgement(
+            (), (), (), dranet_state.LINGER
+        )
+    nowhere = pod("dranet-f", "dranet")
+    nowhere["spec"] = {}
+    assert dranet_state.leftovers([nowhere]) == [
+        dranet_state.Leftover("kube-system/dranet-f", "", 30.0, False)
+    ]
+    (left,) = dranet_state.judge(gone, "stopped", WANTED, dranet_state.leftovers([nowhere])).problems
+    assert left.details["left"] == ["Pod kube-system/dranet-f on no node"]
+    (left,) = dranet_state.judge(GOOD, "stopped", WANTED).problems
+    assert left.hint == "Look at who keeps them, or makes them again."
 
 
 def test_what_cannot_be_read() -> None:
