@@ -23,7 +23,7 @@ from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Run
 
 from .conftest import SIMULATED, ControlPlane
 from .test_client import token, with_user
-from .test_cluster_checks import NAMESPACE, NEW as OLD, NODES, driver
+from .test_cluster_checks import NAMESPACE, NEW as OLD, NODES, driver, rights
 
 NEW = "10.192.0.0/12"
 DRIVER = "dranet"
@@ -134,7 +134,7 @@ class Stage:
         return spec["updateStrategy"]["type"], words[-1].rpartition("=")[2]
 
 
-def until(what: str, done: Callable[[], bool], seconds: float = 90) -> None:
+def until(what: str, done: Callable[[], bool], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < end, what
@@ -181,11 +181,9 @@ def stage(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     made = allow(control_plane, mark)
     try:
         kubeconfig = with_user(control_plane, folder, token=token(control_plane, mark, "operator"))
-        # The account of this driver has no rights, as it does nothing.
-        policy = {"skip": ["RDMA-DRA-013"]}
-        settings = {"kubeconfig": kubeconfig, "judge": False, "rdma_policy": policy}
+        settings = {"kubeconfig": kubeconfig, "judge": False}
         (folder / "settings.json").write_text(json.dumps(settings), "utf-8")
-        items = {"apiVersion": "v1", "kind": "List", "items": [found, *workloads(mark)]}
+        items = {"apiVersion": "v1", "kind": "List", "items": [*rights(), found, *workloads(mark)]}
         control_plane.kubectl("apply", "-f", "-", stdin=json.dumps(items))
         there = Stage(control_plane, mark, run)
         until("everything runs", lambda: there.ranges() == {OLD} and len(there.uids("web")) == SIMULATED)
@@ -194,6 +192,8 @@ def stage(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     finally:
         control_plane.kubectl("delete", "namespace", mark, "--timeout=120s")
         control_plane.kubectl("delete", "ds", DRIVER, "-n", NAMESPACE, "--timeout=60s")
+        for entry in rights():
+            control_plane.kubectl("delete", entry["kind"], DRIVER, "-n", NAMESPACE, "--ignore-not-found")
         control_plane.kubectl("delete", "deviceclass", mark, "--ignore-not-found")
         wanted = ("-n", NAMESPACE, "-l", "app.kubernetes.io/component=rdma-roll")
         control_plane.kubectl("delete", "configmap", *wanted)

@@ -43,13 +43,18 @@ class Result:
 
     def good(self) -> str:
         """The output of a run that ended well."""
-        assert self.code == 0, self.text
+        assert self.code == 0, self.trouble
         return self.text
 
     def failed(self) -> str:
         """The sentence with which a run ended that failed in a task."""
-        assert self.code == 2, (self.code, self.text)
+        assert self.code == 2, f"exit code {self.code}\n{self.trouble}"
         return self.sentences[-1]
+
+    @property
+    def trouble(self) -> str:
+        """What was printed, errors first: a reader may see no more than the beginning."""
+        return "\n".join([*self.sentences, "", self.text])
 
     @property
     def sentences(self) -> list[str]:

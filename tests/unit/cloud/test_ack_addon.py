@@ -481,7 +481,7 @@ def test_two_runs_take_turns(cloud: FakeAck, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert sorted(results) == [[], ["install"]]
     assert ([order.action for order in cloud.orders], cloud.overlaps) == (["InstallClusterAddons"], [])
     (lock,) = tmp_path.glob("rdma-k8s-ack-*.lock")
@@ -550,7 +550,7 @@ def test_a_wait_that_ends_by_its_time_is_taken_up_again(cloud: FakeAck) -> None:
     cloud.looks = 10**6
     started = time.monotonic()
     result = failure(cloud, wait_timeout=1)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 120  # without the limit it never ends
     assert (result["code"], result["changed"], result["task_id"]) == ("ack_wait_timeout", True, "T-0001")
     assert "the task T-0001 (cluster_addon_install) is still running" in result["msg"]
     cloud.requests.clear()
@@ -718,8 +718,8 @@ def test_an_order_shows_by_the_addon_alone(cloud: FakeAck, start: Any, wish: dic
 
 
 def test_an_answer_that_comes_too_late_to_an_order(cloud: FakeAck) -> None:
-    cloud.faults["InstallClusterAddons"] = [lambda: time.sleep(0.6)]
-    result = good(cloud, timeout=0.4)
+    cloud.faults["InstallClusterAddons"] = [lambda: time.sleep(4)]
+    result = good(cloud, timeout=3)
     assert (result["changed"], len(cloud.orders)) == (True, 1)
 
 
@@ -738,7 +738,7 @@ def test_an_order_that_did_not_arrive_is_given_again(cloud: FakeAck) -> None:
 
 def test_orders_that_never_arrive(cloud: FakeAck) -> None:
     cloud.faults["InstallClusterAddons"] = [DROPPED_BEFORE] * 9
-    result = failure(cloud, timeout=0.5)
+    result = failure(cloud, timeout=2)
     assert (result["code"], result["changed"], len(cloud.orders)) == ("alibaba_answer_lost", False, 3)
     assert "so it may have arrived or not" in result["msg"]
 

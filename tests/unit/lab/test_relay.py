@@ -40,7 +40,7 @@ def test_bytes_go_both_ways(tmp_path: pathlib.Path) -> None:
                 connection.sendall(b"answer")
                 assert guest.recv(6) == b"answer"
             assert guest.recv(1) == b""
-        assert child.wait(10) == 0
+        assert child.wait(60) == 0
 
 
 def test_without_a_cluster_the_connection_ends(tmp_path: pathlib.Path) -> None:
@@ -48,7 +48,7 @@ def test_without_a_cluster_the_connection_ends(tmp_path: pathlib.Path) -> None:
     with guest:
         child = start(tmp_path, inside)
         inside.close()
-        assert child.wait(10) == 1
+        assert child.wait(60) == 1
         with contextlib.suppress(ConnectionResetError):
             assert guest.recv(1) == b""
 
@@ -59,4 +59,4 @@ def test_nobody_at_home(tmp_path: pathlib.Path) -> None:
     (tmp_path / "api").write_text(f"127.0.0.1:{port}\n")
     guest, inside = socket.socketpair()
     with guest, inside:
-        assert start(tmp_path, inside).wait(10) == 1
+        assert start(tmp_path, inside).wait(60) == 1

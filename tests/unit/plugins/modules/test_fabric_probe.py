@@ -130,7 +130,7 @@ def test_all_rails_are_probed_at_once(node: PrivateNode) -> None:
     children(node)
     for end in ("far0", "far1"):
         node.ip("-n", "far", "link", "set", end, "down")
-    patience = 5.0
+    patience = 15.0
     started = time.monotonic()
     result = probe(pair(0), pair(1), timeout=patience)
     spent = time.monotonic() - started
@@ -289,7 +289,7 @@ def test_listeners_and_the_ping_pong(node: PrivateNode) -> None:
     started = time.monotonic()
     verdict = probe(pair(), rdma_timeout=0.5)["probes"][0]["verdicts"]["rdma"]
     assert (verdict["status"], verdict["reason"]) == ("fail", "no end within 0.5 s")
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     assert change_run.good(fabric_probe, role="stop", namespace=OURS)["changed"]
     assert running(node) == []
     assert not change_run.good(fabric_probe, role="stop", namespace=OURS)["changed"]

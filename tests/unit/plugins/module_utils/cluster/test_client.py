@@ -255,14 +255,14 @@ def test_a_change_is_never_repeated(api: ApiServer, cluster: Cluster, method: st
 @pytest.mark.parametrize("pieces", [False, True])
 def test_a_slow_answer_ends_at_the_limit(api: ApiServer, tmp_path: Path, pieces: bool) -> None:
     """Also one of which a piece comes again and again."""
-    stalls = Stalls(10, pieces)
+    stalls = Stalls(60, pieces)
     api.answers = [stalls]
     start = time.monotonic()
     error = fails(connect(api.kubeconfig(tmp_path), request_timeout=0.4).get, NODES)
     stalls.over.set()
     assert error.code == "kube_timeout"
     assert "after 0.4 seconds" in error.message
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 50
 
 
 def test_nothing_listens(tmp_path: Path) -> None:
@@ -776,13 +776,13 @@ def test_a_watch_is_closed_from_outside(api: ApiServer, cluster: Cluster) -> Non
     thread = threading.Thread(target=read)
     thread.start()
     try:
-        assert heard.wait(10)
+        assert heard.wait(60)
         watch.close()
-        thread.join(10)
+        thread.join(60)
         assert found == ["ADDED", "end"]
     finally:
         answer.over.set()
-        thread.join(10)
+        thread.join(60)
 
 
 def test_a_guard_stands_before_changes_only(api: ApiServer, cluster: Cluster) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -219,7 +220,8 @@ def test_the_collector_is_fast_on_16_nics(tmp_path: Path) -> None:
         started = time.process_time()
         read(tree)
         times.append(time.process_time() - started)
-    assert min(times) < 0.150
+    most = 0.150 if sys.gettrace() is None else 1.0  # each line is counted when the coverage is measured
+    assert min(times) < most
 
 
 # A recorded tree stands for itself

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import time
 
 import pytest
@@ -69,5 +70,6 @@ def test_a_thousand_nodes_in_two_seconds() -> None:
     cluster = rails.cluster(*["n%04d" % number for number in range(1000)])
     start = time.process_time()
     found = statuses(cluster, [])
-    assert time.process_time() - start < 2
+    most = 2 if sys.gettrace() is None else 10  # each line is counted when the coverage is measured
+    assert time.process_time() - start < most
     assert found["RDMA-SRIOV-023", "rails"] == "pass"

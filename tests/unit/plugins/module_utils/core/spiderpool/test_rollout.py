@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from typing import Any, Optional
@@ -222,5 +223,6 @@ def test_a_thousand_states_in_two_seconds() -> None:
     cluster = rails.cluster(*["n%04d" % number for number in range(1000)])
     start = time.process_time()
     found = Tracker().look(cluster, 0)
-    assert time.process_time() - start < 2
+    most = 2 if sys.gettrace() is None else 10  # each line is counted when the coverage is measured
+    assert time.process_time() - start < most
     assert (found.state, len(found.nodes)) == ("ready", 1000)
