@@ -39,7 +39,7 @@ class Printed:
 
 
 def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: float) -> Printed:
-    """Run a program and give it one line.
+    """Run a program and give it one line, or a few.
 
     :param words: the program and its arguments; no shell takes part.
     :param line: its input, without the end of the line.
@@ -48,6 +48,7 @@ def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: 
     """
     client = deps.kubernetes("kubernetes.client")
     stream = deps.kubernetes("kubernetes.stream").stream
+    broken = deps.kubernetes("websocket").WebSocketException
     # The library changes the object with which it calls while it does; so each call gets one of its own.
     core = client.CoreV1Api(client.ApiClient(cluster.configuration))
     cluster.note_call(change=True)
@@ -66,7 +67,7 @@ def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: 
             _preload_content=False,
             _request_timeout=limit,
         )
-    except (client.ApiException, OSError, ValueError) as error:
+    except (client.ApiException, broken, OSError, ValueError) as error:
         raise _failed(place, " ".join(str(error).split())[:300]) from error
     out, told = [], []
     try:
@@ -83,7 +84,7 @@ def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: 
                     retryable=True,
                 )
         code = open_.returncode
-    except (OSError, ValueError, client.ApiException) as error:
+    except (client.ApiException, broken, OSError, ValueError) as error:
         raise _failed(place, " ".join(str(error).split())[:300]) from error
     finally:
         open_.close()
@@ -94,6 +95,6 @@ def _failed(place: Place, reason: str) -> RdmaError:
     return RdmaError(
         "exec_failed",
         "No program could be run in the pod %s: %s." % (place, reason.rstrip(".") or "no reason given"),
-        hint='Check that the pod runs, and that the user has the verb "create" for "pods/exec".',
+        hint='Check that the pod runs, and that the user has the verbs "get" and "create" for "pods/exec".',
         retryable=True,
     )

@@ -251,7 +251,7 @@ def _library(devices: Iterable[Device], verbs: Collection[str]) -> Iterator[Issu
 
 def compare(pod: PodRdma, peer: PodRdma) -> list[Issue]:
     """What differs at the ends of a rail: the MTU in use must be the same (S141)."""
-    mine, theirs = _by_nic(pod), _by_nic(peer)
+    mine, theirs = devices_by_nic(pod), devices_by_nic(peer)
     found = []
     for called, device in mine.items():
         other = theirs.get(called)
@@ -274,7 +274,7 @@ def pairs(pod: PodRdma, peer: PodRdma) -> list[Pair]:
     indexes = judge(pod).gid_index
     targets = {nic.name: nic.address for nic in peer.nics}
     found = []
-    for called, device in _by_nic(pod).items():
+    for called, device in devices_by_nic(pod).items():
         target = targets.get(called)
         if target is not None:
             address = str(Address(target.version, target.value))
@@ -282,7 +282,8 @@ def pairs(pod: PodRdma, peer: PodRdma) -> list[Pair]:
     return found
 
 
-def _by_nic(pod: PodRdma) -> dict[str, Device]:
+def devices_by_nic(pod: PodRdma) -> dict[str, Device]:
+    """The device behind each interface; on InfiniBand by their order, when there are as many of each (S144)."""
     found = {}
     for nic in pod.nics:
         match = _gid_of(nic, pod.devices)
