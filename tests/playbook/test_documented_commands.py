@@ -279,6 +279,7 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"(helm|kustomize|kubectl) [^|]*\| rdma-k8s lint - .*|helm [^|]*\| rdma-k8s lint -", fed),
     (r"rdma-k8s report recorded .*--exit-code --strict.*", run(4)),  # the fleet with faults on purpose
     (r"rdma-k8s .*", run()),
+    (r"ssh-keygen -Y .*", run()),
     (r"tar -tzf case\.tar\.gz", run()),
     (r"mkdir .*", run()),
     (r"kinds=.*", part_of_a_shell),
@@ -375,6 +376,21 @@ def prepared(controller: Controller, tmp_path_factory: pytest.TempPathFactory) -
     (folder / "manifests").mkdir()
     (folder / "manifests" / "pod.yml").write_text(POD)
     results(Sandbox(controller, folder, {}))
+    make_key = [
+        "ssh-keygen",
+        "-q",
+        "-t",
+        "ed25519",
+        "-N",
+        "",
+        "-C",
+        "a test",
+        "-f",
+        str(folder / "release-key"),
+    ]
+    subprocess.run(make_key, check=True)
+    public = (folder / "release-key.pub").read_text("utf-8")
+    (folder / "allowed_signers").write_text("fabric@example.org " + public)
     return folder
 
 

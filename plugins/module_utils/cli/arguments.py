@@ -26,6 +26,7 @@ COMMANDS = {
     "lint": "manifests against the rules for RDMA workloads: what cannot work, and on which line",
     "bundle": "one archive with redacted snapshots, policy and result, for support",
     "checks": "list the catalogue of checks",
+    "certificate": "issue a dated certificate of a node's conformance, or verify one",
 }
 TARGETS = ("oke_dranet", "spiderpool_sriov", "ack_lingjun")
 FORMATS = ("json", "junit", "markdown", "textfile", "html")
@@ -319,6 +320,34 @@ def _checks(command: argparse.ArgumentParser) -> None:
     _text_or_json(command)
 
 
+def _certificate(command: argparse.ArgumentParser) -> None:
+    command.epilog = (
+        "issue writes one file for each node from recorded snapshots, result documents, or both: where\n"
+        "two judged the same check, the later one counts. verify ends with 4 when something stands\n"
+        "against a certificate; with --snapshots it also judges the recorded nodes again.\n\n"
+        "examples:\n"
+        "  rdma-k8s certificate issue recorded/ --policy policy.yml --output certificates\n"
+        "  rdma-k8s certificate verify certificates/gpu-7.certificate.json\n"
+        "  rdma-k8s certificate verify FILE --snapshots recorded/ --policy policy.yml    judge again\n"
+    )
+    command.add_argument("action", choices=("issue", "verify"), help="what to do")
+    command.add_argument(
+        "files", metavar="FILE", nargs="+", help="issue: snapshots or results; verify: certificates"
+    )
+    issue = command.add_argument_group("issue")
+    issue.add_argument("--output", metavar="DIR", help="write NODE.certificate.json there")
+    issue.add_argument(
+        "--node", metavar="NAME", action="append", default=[], help="only this node; may be repeated"
+    )
+    issue.add_argument(
+        "--days", metavar="N", default="0", help="how long it is valid (default: 0, without an end)"
+    )
+    _exit_code(issue, "4 when a node is not conformant, 3 when one could not be told")
+    verify = command.add_argument_group("verify")
+    verify.add_argument("--snapshots", metavar="SOURCE", help=_SOURCE + ", to judge again")
+    _policy(command, "for snapshots: ")
+
+
 def _check_ids(**_asked: object) -> list[str]:
     """What completion offers for a check. Imported here: a plan must not wait for the checks."""
     checks = importlib.import_module(".checks", __package__)
@@ -334,6 +363,7 @@ _BUILDERS = {
     "lint": _lint,
     "bundle": _bundle,
     "checks": _checks,
+    "certificate": _certificate,
 }
 
 
@@ -375,7 +405,7 @@ def _text_or_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
 
-def _exit_code(command: argparse.ArgumentParser, meaning: str) -> None:
+def _exit_code(command: argparse._ActionsContainer, meaning: str) -> None:
     command.add_argument(
         "--exit-code", action="store_true", help="end with %s; without it such a run ends with 0" % meaning
     )

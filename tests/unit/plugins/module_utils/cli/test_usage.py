@@ -28,7 +28,7 @@ def test_version(program):
 @pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
 def test_help(run, argv):
     out = run(*argv).good()
-    assert [name for name in arguments.COMMANDS if "\n    %s " % name not in out] == []
+    assert [name for name in arguments.COMMANDS if "\n    %s" % name not in out] == []
     assert "exit codes:" in out
     assert max(map(len, out.splitlines())) <= 100
 
