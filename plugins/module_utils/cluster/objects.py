@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from ..core.errors import RdmaError
-from ..core.kube import objects as kube
+from ..core.kube import field_sets, objects as kube
 from .client import FIELD_MANAGER, Cluster
 
 PATIENCE = 30.0
@@ -52,7 +52,7 @@ def present(
     replace: bool = False,
     done: Optional[list[Outcome]] = None,
 ) -> list[Outcome]:
-    """Make the objects be as the documents say, by server-side apply.
+    """Make the objects be as the documents say, by server-side apply; what is so already is not sent again.
 
     :param dry_run: the server checks everything and stores nothing.
     :param force: take over an object that somebody else made, and fields that somebody else holds.
@@ -142,6 +142,8 @@ def _applied(
     before = find(cluster, document)
     if before is not None:
         _require_ours(before, reference, force)
+        if field_sets.is_applied(document, before, FIELD_MANAGER):
+            return Outcome(reference, "", clean(before), clean(before))
     try:
         after = _apply(cluster, document, dry_run, force)
     except RdmaError as error:

@@ -9,15 +9,18 @@ It may change with any release.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
+from ..kube.objects import mapping, name, text
 from . import ip_pool, multus_config, node_policy, versions
+from .issue import Issue, whole
 from .multus_config import SPIDERPOOL, Policy, fields_of
 from .names import IB_SRIOV, INFINIBAND, NAMESPACE, RDMA_INJECT, RESOURCE_PREFIX, SRIOV, SUBCONFIGS
-from .node_policy import OPERATOR
+from .node_policy import OPERATOR, Node
 from .rails import Rail
 
+POLICY, POOL, CONFIG = "SriovNetworkNodePolicy", "SpiderIPPool", "SpiderMultusConfig"
 POLICY_API, SPIDER_API = "sriovnetwork.openshift.io/v1", "spiderpool.spidernet.io/v2beta1"
 
 
@@ -72,7 +75,10 @@ def _policy(rail: Rail, setup: Setup) -> dict[str, Any]:
         "nodeSelector": dict(setup.node_selector),
         "priority": setup.priority,
         "numVfs": rail.vfs,
-        "nicSelector": {"vendor": rail.vendor, "rootDevices": [rail.pci]},
+        "nicSelector": {
+            "vendor": rail.vendor,
+            **({"rootDevices": [rail.pci]} if rail.pci else {"pfNames": [rail.name]}),
+        },
         "deviceType": "netdevice",
         "isRdma": True,
     }
@@ -128,38 +134,68 @@ def _network(rail: Rail, setup: Setup) -> dict[str, Any]:
 def problems(
     documents: Iterable[Mapping[str, Any]], setup: Setup, netns_mode: Optional[str] = None
 ) -> list[str]:
-    """What the rules say of derived objects: names that the user chose can be wrong; else there is nothing."""
-    found = list(documents)
-    policies = [entry for entry in found if entry["kind"] == "SriovNetworkNodePolicy"]
-    pools = [entry for entry in found if entry["kind"] == "SpiderIPPool"]
-    configs = [entry for entry in found if entry["kind"] == "SpiderMultusConfig"]
-    makers = [
-        Policy(p["spec"]["resourceName"], p["spec"].get("linkType", ""), p["spec"].get("mtu"))
-        for p in policies
-    ]
-    issues = []
-    for policy in policies:
-        told = node_policy.judge(
-            policy,
-            None,
-            policies,
-            operator_version=setup.operator_version,
-            operator_namespace=setup.operator_namespace,
-        )
-        issues += [(policy, issue) for issue in [*told, *node_policy.unknown_fields(policy)]]
-    for pool in pools:
-        issues += [(pool, issue) for issue in ip_pool.judge(pool, pools).issues]
-    for config in configs:
-        told = multus_config.judge(
-            config,
-            [pool["metadata"]["name"] for pool in pools],
-            makers,
-            netns_mode=netns_mode,
-            resource_prefix=setup.resource_prefix,
-            spiderpool_version=setup.spiderpool_version,
-        )
-        issues += [(config, issue) for issue in told]
+    """What the rules say of derived objects, as sentences."""
     return [
         "%s %s, %s: %s." % (entry["kind"], entry["metadata"]["name"], issue.at, issue.message)
-        for entry, issue in issues
+        for entry, issue in judge(documents, setup, netns_mode)
     ]
+
+
+def judge(
+    documents: Iterable[Mapping[str, Any]],
+    setup: Setup,
+    netns_mode: Optional[str] = None,
+    *,
+    nodes: Optional[Sequence[Node]] = None,
+    existing: Iterable[Mapping[str, Any]] = (),
+    need: Optional[Mapping[str, int]] = None,
+    supported: Optional[Mapping[str, Sequence[str]]] = None,
+) -> list[tuple[Mapping[str, Any], Issue]]:
+    """What is wrong with policies, pools and networks, each of which must agree with all of them.
+
+    :param nodes: nodes with their NICs; ``None``: not known.
+    :param existing: what is in the cluster already and is not among the documents.
+    :param need: the number of pods for which a pool must have an address, by its name.
+    :param supported: device ids by vendor; ``None``: those of the chart (S100).
+    """
+    found = list(documents)
+    around = [*found, *existing]
+    policies = _of_kind(around, POLICY)
+    pools = _of_kind(around, POOL)
+    makers = [_maker(policy) for policy in policies]
+    told = []
+    for entry in found:
+        kind = entry.get("kind")
+        if kind == POLICY:
+            issues = node_policy.judge(
+                entry,
+                nodes,
+                policies,
+                supported=supported,
+                operator_version=setup.operator_version,
+                operator_namespace=setup.operator_namespace,
+            ) + node_policy.unknown_fields(entry)
+        elif kind == POOL:
+            issues = ip_pool.judge(entry, pools, (need or {}).get(name(entry))).issues
+        elif kind == CONFIG:
+            issues = multus_config.judge(
+                entry,
+                [name(pool) for pool in pools],
+                makers,
+                netns_mode=netns_mode,
+                resource_prefix=setup.resource_prefix,
+                spiderpool_version=setup.spiderpool_version,
+            )
+        else:
+            continue
+        told += [(entry, issue) for issue in issues]
+    return told
+
+
+def _of_kind(documents: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in documents if entry.get("kind") == kind]
+
+
+def _maker(policy: Mapping[str, Any]) -> Policy:
+    spec = mapping(policy, "spec")
+    return Policy(text(spec.get("resourceName")), text(spec.get("linkType")).lower(), whole(spec.get("mtu")))

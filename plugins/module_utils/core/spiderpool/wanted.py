@@ -181,7 +181,7 @@ class ClusterWish:
         Labels that a snapshot does not keep cannot be compared and are left out of the selectors of nodes.
         """
         found = [as_manifest(entry, "SriovNetworkNodePolicy") for entry in self.cluster.sriov_policies or ()]
-        return [_comparable(policy) for policy in found if name(policy) != node_policy.DEFAULT]
+        return [comparable(policy) for policy in found if name(policy) != node_policy.DEFAULT]
 
     @cached_property
     def effective(self) -> list[dict[str, Any]]:
@@ -282,7 +282,8 @@ def as_manifest(entry: ApiObject, kind: str) -> dict[str, Any]:
     return {"kind": kind, "metadata": metadata, "spec": entry.spec}
 
 
-def _comparable(policy: dict[str, Any]) -> dict[str, Any]:
+def comparable(policy: dict[str, Any]) -> dict[str, Any]:
+    """A policy without the labels of nodes that a snapshot does not keep."""
     wanted = mapping(policy, "spec", "nodeSelector")
     kept = {key: value for key, value in wanted.items() if keeps_label(key)}
     if len(kept) == len(wanted):

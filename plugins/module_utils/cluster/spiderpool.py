@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a cluster has of Spiderpool and of its SR-IOV operator. Private to rdma.k8s: it may change with any release."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Optional
+
+from ..core.errors import RdmaError
+from ..core.kube import objects as kube
+from ..core.spiderpool import deployed, deployment
+from .client import Cluster, Resource
+from .collect import collect
+from .sources import LiveSource
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+SUBSETS = ("nodes", "drivers", "attachments")
+_OURS = ",".join(["%s=%s" % pair for pair in deployment.LABELS.items()])
+_SRIOV, _SPIDER = "sriovnetwork.openshift.io/v1", "spiderpool.spidernet.io/v2beta1"
+KINDS = (
+    Resource(_SRIOV, "sriovnetworkpoolconfigs", "SriovNetworkPoolConfig", True),
+    Resource(_SRIOV, "sriovnetworknodepolicies", "SriovNetworkNodePolicy", True),
+    Resource(_SPIDER, "spiderippools", "SpiderIPPool", False),
+    Resource(_SPIDER, "spidermultusconfigs", "SpiderMultusConfig", True),
+    Resource("v1", "secrets", "Secret", True),
+    Resource("apps/v1", "daemonsets", "DaemonSet", True),
+)
+"""Kinds of what is made, in the order in which it is applied."""
+
+
+class User(NamedTuple):
+    """A pod that has virtual functions."""
+
+    namespace: str
+    name: str
+    node: str
+    resources: tuple[str, ...]
+
+
+def read(cluster: Cluster) -> deployment.Live:
+    """Read the cluster.
+
+    :raises RdmaError: one of the codes ``kube_...``, when something that decides cannot be read.
+    """
+    definitions = [_find(cluster, DEFINITIONS + plural) for plural in deployed.PLURALS.values()]
+    snapshot = collect(LiveSource(cluster), "", SUBSETS)
+    if snapshot.errors:
+        first = snapshot.errors[0]
+        raise RdmaError(
+            "kube_failed",
+            "%s cannot be read: %s." % (first.source, first.reason),
+            hint="Give the user the right to list it.",
+        )
+    return deployment.Live(
+        snapshot,
+        [definition for definition in definitions if definition is not None],
+        _disable_drain(cluster),
+    )
+
+
+def _find(cluster: Cluster, path: str) -> Optional[dict[str, Any]]:
+    try:
+        return cluster.get(path)
+    except RdmaError as error:
+        if error.code != "kube_not_found":
+            raise
+        return None
+
+
+def _disable_drain(cluster: Cluster) -> Optional[bool]:
+    """What the operator's configuration says; ``None``: there is none."""
+    path = "/apis/%s/sriovoperatorconfigs" % _SRIOV
+    try:
+        found = [entry for entry in cluster.items(path) if kube.name(entry) == "default"]
+    except RdmaError as error:
+        if error.code != "kube_not_found":
+            raise
+        return None
+    return kube.mapping(found[0], "spec").get("disableDrain") is True if found else None
+
+
+def ours(cluster: Cluster) -> list[dict[str, Any]]:
+    """Whatever carries our labels, as references, in the order in which it was applied.
+
+    :raises RdmaError: one of the codes ``kube_...``.
+    """
+    found = []
+    for resource in KINDS:
+        try:
+            listed = list(cluster.items(resource.path(), labelSelector=_OURS))
+        except RdmaError as error:
+            if error.code != "kube_not_found":
+                raise
+            continue
+        for content in listed:
+            metadata = {"name": kube.name(content)}
+            if resource.namespaced:
+                metadata["namespace"] = kube.namespace(content)
+            found.append({"apiVersion": resource.group_version, "kind": resource.kind, "metadata": metadata})
+    return found
+
+
+def left_over(
+    there: Iterable[Mapping[str, Any]], wanted: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """What carries our labels and is wanted no more."""
+    kept = {_identity(entry) for entry in wanted}
+    return [entry for entry in there if _identity(entry) not in kept]
+
+
+def _identity(content: Mapping[str, Any]) -> tuple[str, str, str]:
+    return kube.kind(content), kube.namespace(content), kube.name(content)
+
+
+def users(cluster: Cluster, resources: Collection[str]) -> list[User]:
+    """Pods that have one of the resources and have not ended; those that are made for tests are left out.
+
+    :raises RdmaError: one of the codes ``kube_...``.
+    """
+    found = []
+    for pod in cluster.items("/api/v1/pods", fieldSelector="status.phase!=Succeeded,status.phase!=Failed"):
+        labels = kube.mapping(pod, "metadata", "labels")
+        if all(labels.get(key) == value for key, value in deployment.LABELS.items()):
+            continue
+        containers = kube.mapping(pod, "spec").get("containers")
+        held = {
+            resource
+            for _at, container in kube.entries(containers)
+            for resource in kube.mapping(container, "resources", "limits")
+            if resource in resources
+        }
+        if held:
+            node = kube.text(kube.mapping(pod, "spec").get("nodeName"))
+            found.append(User(kube.namespace(pod), kube.name(pod), node, tuple(sorted(held))))
+    return found
+
+
+class Ready(NamedTuple):
+    """What is ready of networks and of the pods for tests; ``problems`` are sentences."""
+
+    problems: tuple[str, ...]
+    pods: int
+
+
+def look(
+    cluster: Cluster, networks: Iterable[str], test: Optional[Mapping[str, Any]], nodes: Optional[int]
+) -> Ready:
+    """One look: Spiderpool's controller has made each network, and the pods for tests run on all nodes.
+
+    :param networks: ``NAMESPACE/NAME`` of the networks.
+    :param test: the DaemonSet for tests, as a reference.
+    :param nodes: the number of nodes that must have a pod; ``None``: at least one. A DaemonSet that fits no node has
+        no pod that is not ready, and proves nothing (S243).
+    """
+    problems = []
+    for called in networks:
+        where, _slash, name = called.partition("/")
+        path = "/apis/k8s.cni.cncf.io/v1/namespaces/%s/network-attachment-definitions/%s" % (where, name)
+        if _find(cluster, path) is None:
+            problems.append(
+                "Spiderpool's controller has made no NetworkAttachmentDefinition %s of its SpiderMultusConfig."
+                % called
+            )
+    pods = 0
+    if test is not None:
+        live = _find(cluster, cluster.path_of(test)) or {}
+        status = kube.mapping(live, "status")
+        current = status.get("observedGeneration") == kube.mapping(live, "metadata").get("generation")
+        wanted = status.get("desiredNumberScheduled") if current else None
+        pods = int(status.get("numberReady") or 0) if current else 0
+        least = 1 if nodes is None else nodes
+        if wanted is None or wanted < least:
+            problems.append("%s fits %d nodes, not %d." % (kube.ref(test), wanted or 0, least))
+        elif pods < wanted:
+            problems.append("%d of %d pods of %s are ready." % (pods, wanted, kube.ref(test)))
+    return Ready(tuple(problems), pods)

@@ -1,0 +1,139 @@
+#!/usr/bin/python
+
+# Copyright: (c) 2026, The rdma.k8s authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: spiderpool_ready_info
+short_description: Wait until Spiderpool has made the networks, and pods for tests run on all nodes
+version_added: 0.1.0
+author: The rdma.k8s authors (@rdma-k8s)
+description:
+  - Spiderpool's controller makes a NetworkAttachmentDefinition of each SpiderMultusConfig; pods that name one before
+    are refused or start without it.
+  - A DaemonSet that fits no node has no pod that is not ready, which proves nothing; so the number of nodes is
+    compared.
+  - The user needs to get NetworkAttachmentDefinitions and DaemonSets.
+  - Nothing is changed. The module does not fail when something is not ready; see RV(ready).
+extends_documentation_fragment:
+  - rdma.k8s.attributes.node_info
+  - rdma.k8s.kubernetes
+options:
+  networks:
+    description: The networks, each as C(NAMESPACE/NAME).
+    type: list
+    elements: str
+    default: []
+  test:
+    description: The DaemonSet for tests, as M(rdma.k8s.spiderpool_plan_info#module) returns it. Without it none.
+    type: dict
+  nodes:
+    description: How many nodes must have a pod, 1 to 100000. Without it one.
+    type: int
+  timeout:
+    description: Seconds to wait, 0 to 3600. With V(0) there is one look.
+    type: int
+    default: 0
+attributes:
+  platform:
+    description: Systems that this can run on.
+    support: full
+    platforms: all
+seealso:
+  - module: rdma.k8s.spiderpool_plan_info
+  - module: rdma.k8s.sriov_node_state_info
+"""
+
+EXAMPLES = r"""
+- name: Wait for the networks
+  rdma.k8s.spiderpool_ready_info:
+    networks: "{{ plan.networks }}"
+    timeout: 120
+  register: networks
+
+- name: Stop where one is missing
+  ansible.builtin.assert:
+    that: networks.ready
+    fail_msg: "{{ networks.problems | join(' ') }}"
+"""
+
+RETURN = r"""
+ready:
+  description: Whether all is there.
+  returned: success
+  type: bool
+  sample: true
+problems:
+  description: What is missing, in sentences.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+pods:
+  description: How many pods for tests are ready.
+  returned: success
+  type: int
+  sample: 2
+waited:
+  description: Seconds until the last look.
+  returned: success
+  type: float
+  sample: 3.1
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import spiderpool
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster.waiting import look_until
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
+from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.manifest import require_name
+
+PAUSE = 1.0
+
+
+def _wait(module: AnsibleModule) -> dict[str, Any]:
+    params = module.params
+    bounds.require_numbers(params, timeout=(0, 3600))
+    if params["nodes"] is not None:
+        bounds.require_numbers(params, nodes=(1, 100000))
+    for called in params["networks"]:
+        namespace, _slash, name = called.partition("/")
+        require_name(namespace, "A namespace", label=True)
+        require_name(name, "A network")
+    cluster = _kube.connect(module)
+    found, waited = look_until(
+        lambda seen: not seen.problems,
+        lambda: spiderpool.look(cluster, params["networks"], params["test"], params["nodes"]),
+        params["timeout"],
+        PAUSE,
+    )
+    return {
+        "ready": not found.problems,
+        "problems": list(found.problems),
+        "pods": found.pods,
+        "waited": round(waited, 1),
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "networks": {"type": "list", "elements": "str", "default": []},
+            "test": {"type": "dict"},
+            "nodes": {"type": "int"},
+            "timeout": {"type": "int", "default": 0},
+            **_kube.OPTIONS,
+        },
+        supports_check_mode=True,
+    )
+    _module.run(module, lambda: _wait(module), _kube.LIBRARIES)
+
+
+if __name__ == "__main__":
+    main()
