@@ -314,6 +314,7 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"(python3 -m )?pip install .*", installs),
     (r"python3 -m pip download .*|sha256sum .*", elsewhere("fetches wheels from an index of packages")),
     (r"promtool .*", elsewhere("the gate monitoring runs it")),
+    (r"molecule test -s conformance", elsewhere("needs root on nodes; test_molecule_example.py plays its steps")),
     (r"buildah .*", elsewhere("needs a base image from a registry")),
     # What only a node, a cluster or a cloud can answer.
     (r"(kubectl|sleep 300; kubectl|for kind in) .*", elsewhere(API)),
