@@ -178,8 +178,10 @@ options:
     default: rdma-k8s/
   proof_image:
     description:
-      - Image of this collection. With it each node is proven by a claim, as M(rdma.k8s.dranet_canary) does.
+      - Image of this collection. With it each node is proven by a claim, as M(rdma.k8s.dranet_canary) does, whose child
+        must reach the child of a claim on a node that was proven before.
       - Without it a node is proven by its driver pod and by what its devices say.
+      - What could not be proven, and why, is in RV(status) and RV(summary).
     type: str
     default: ""
   proof_namespace:
@@ -196,7 +198,9 @@ options:
     choices: [Always, IfNotPresent, Never]
     default: IfNotPresent
   proof_expect:
-    description: V(child) expects an IPvlan child in the new range, V(refused) a driver without children to refuse.
+    description:
+      - V(child) expects an IPvlan child in the new range, V(refused) a driver without children to refuse.
+      - With V(refused) no node can be shown to reach another one, which is told.
     type: str
     choices: [child, refused]
     default: child
@@ -337,10 +341,11 @@ problems:
   elements: str
   sample: []
 status:
-  description: How far the roll is, with the state of each node and the estimated time that is left.
+  description: How far the roll is, with the state of each node, the estimated time that is left, and under C(notes) what
+    proofs could not prove, with the number of nodes.
   returned: when O(state) is not V(planned)
   type: dict
-  sample: {roll: 4f0cee20c5d39a3e, phase: Complete, percent: 100, counts: {Done: 4}, left: null, nodes: []}
+  sample: {roll: 4f0cee20c5d39a3e, phase: Complete, percent: 100, counts: {Done: 4}, left: null, nodes: [], notes: {}}
 summary:
   description: The plan or the status as lines of text.
   returned: success

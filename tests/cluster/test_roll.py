@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
@@ -30,7 +31,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_run import N
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Options, Session
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import canary
-from ansible_collections.rdma.k8s.plugins.module_utils.core.roll import planning
+from ansible_collections.rdma.k8s.plugins.module_utils.core.roll import planning, status
 from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.names import Phase
 from ansible_collections.rdma.k8s.tests.support.roll_fleet import (
     CLASS,
@@ -126,6 +127,7 @@ def test_a_whole_roll_and_back(control_plane: ControlPlane, fleet: Fleet) -> Non
             "roll-desired": ended.stored.name,
             "roll-applied": ended.stored.name,
             "roll-state": "Done",
+            "roll-note": canary.NO_IMAGE,
         }
     assert fleet.pods("cpu") == cpu
     until("the pods are back", fleet.good)
@@ -310,73 +312,168 @@ def test_a_setting_of_the_nodes(
     assert fleet.pods("cpu") == cpu
 
 
-def kubelet(fleet: Fleet, stop: threading.Event) -> None:
-    """Say for canaries on simulated nodes what their containers would have said: the child is in the new range."""
-    pods = fleet.path("v1", "pods")
-    while not stop.wait(0.3):
-        for live in fleet.cluster.items(pods, labelSelector="app.kubernetes.io/part-of=rdma-k8s-oke-dranet"):
-            name, phase = live["metadata"]["name"], (live.get("status") or {}).get("phase")
-            if phase != "Running" or "deletionTimestamp" in live["metadata"]:
-                continue
-            witness = name.startswith(canary.WITNESS)
-            key = "containerStatuses" if witness else "initContainerStatuses"
-            if canary.told(live, not witness) is not None:
-                continue
-            mac = next(
-                device["attributes"]["dra.net/mac"]["string"]
-                for one in fleet.cluster.items(
-                    "/apis/resource.k8s.io/v1/resourceslices",
-                    fieldSelector="spec.nodeName=" + live["spec"]["nodeName"],
-                )
-                for device in one["spec"]["devices"]
-                if device["attributes"]["dra.net/ifName"]["string"] == "rdma0"
-            )
-            link = {"name": "rdma0", "kind": "" if witness else "ipvlan", "mac": mac, "up": True}
-            ended = {"exitCode": 0, "message": json.dumps({**link, "address": "172.16.0.1"})}
-            status = {
-                "name": "look",
-                "image": "x",
-                "imageID": "",
-                "ready": True,
-                "restartCount": 0,
-                "state": {"terminated": ended},
-            }
+class Kubelets:
+    """They say for canaries on simulated nodes what their containers would have said.
+
+    :param cut: a node whose children reach nobody; ``stop`` is set when two of them have tried.
+    """
+
+    def __init__(self, fleet: Fleet, cut: str = "", stop: threading.Event | None = None) -> None:
+        self.fleet, self.cut, self.stop = fleet, cut, stop or threading.Event()
+        self.refused: set[str] = set()
+        self.tried: list[tuple[str, str, str]] = []
+        """Who tried to reach which address, and the node that has it."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Kubelets:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @staticmethod
+    def address(node: str) -> str:
+        """Of the child on a node."""
+        return "172.16.0.%d" % int(node[-4:])
+
+    def _run(self) -> None:
+        pods = self.fleet.path("v1", "pods")
+        labels = "app.kubernetes.io/part-of=rdma-k8s-oke-dranet"
+        while not self._stop.wait(0.3):
+            for live in self.fleet.cluster.items(pods, labelSelector=labels):
+                phase = (live.get("status") or {}).get("phase")
+                if phase == "Running" and "deletionTimestamp" not in live["metadata"]:
+                    self._tell(f"{pods}/{live['metadata']['name']}/status", live)
+
+    def _tell(self, path: str, live: dict[str, Any]) -> None:
+        node = live["spec"]["nodeName"]
+        witness = live["metadata"]["name"].startswith(canary.WITNESS)
+        key = "containerStatuses" if witness else "initContainerStatuses"
+        link = {"name": "rdma0", "kind": "" if witness else "ipvlan", "mac": self._mac(node), "up": True}
+        told: dict[str, list[Any]] = {}
+        if canary.told(live, not witness) is None:
+            told[key] = [self._ended("look", {**link, "address": self.address(node)})]
+        for container in live["spec"]["containers"]:
+            if container["name"] == "reach" and canary.told(live, container="reach") is None:
+                wanted = container["command"][4]
+                (there,) = [name for name in NODES if self.address(name) == wanted]
+                self.tried.append((node, wanted, there))
+                found = {"error": "timed out"} if node == self.cut else {"seen": self.address(node)}
+                if node == self.cut:
+                    self.refused.add(live["metadata"]["uid"])
+                told["containerStatuses"] = [self._ended("reach", found)]
+        if told:
             with contextlib.suppress(RdmaError):
-                fleet.cluster.send("PATCH", f"{pods}/{name}/status", {"status": {key: [status]}}, MERGE)
+                self.fleet.cluster.send("PATCH", path, {"status": told}, MERGE)
+        if len(self.refused) > 1:
+            self.stop.set()
+
+    @staticmethod
+    def _ended(name: str, message: Any) -> dict[str, Any]:
+        ended = {"exitCode": 0, "message": json.dumps(message)}
+        state = {"terminated": ended}
+        return {"name": name, "image": "x", "imageID": "", "ready": True, "restartCount": 0, "state": state}
+
+    def _mac(self, node: str) -> str:
+        slices = self.fleet.cluster.items(
+            "/apis/resource.k8s.io/v1/resourceslices", fieldSelector="spec.nodeName=" + node
+        )
+        return next(
+            device["attributes"]["dra.net/mac"]["string"]
+            for one in slices
+            for device in one["spec"]["devices"]
+            if device["attributes"]["dra.net/ifName"]["string"] == "rdma0"
+        )
 
 
-def test_proven_by_claims_behind_the_fence(control_plane: ControlPlane, fleet: Fleet) -> None:
-    """Decision 25: canaries land on fenced nodes, several at once, and are gone before the nodes are released."""
-    proof = Proof(
+def proof_of(fleet: Fleet) -> Proof:
+    """A proof by claims in the namespace of the fleet."""
+    return Proof(
         image="lab.test/rdma-k8s:1",
         namespace=fleet.namespace,
         device_class=f"{CLASS}-{fleet.namespace}",
         ready=False,
         timeout=60,
     )
+
+
+def canaries(fleet: Fleet) -> list[str]:
+    """The pods and claims of proofs that are there."""
+    return [
+        found["metadata"]["name"]
+        for path in (
+            fleet.path("v1", "pods"),
+            f"/apis/resource.k8s.io/v1/namespaces/{fleet.namespace}/resourceclaims",
+        )
+        for found in fleet.cluster.items(path)
+        if found["metadata"]["name"].startswith((canary.NAME, canary.WITNESS))
+    ]
+
+
+def test_proven_by_claims_behind_the_fence(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """Decision 25: canaries land on fenced nodes, reach a node that was proven before, and are gone before release."""
     nodes, left = NODES[:2], []
 
     def look(news: News) -> None:
-        pods = fleet.cluster.items(fleet.path("v1", "pods"))
-        left.extend(
-            [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].startswith(canary.NAME)]
-        )
+        left.extend(canaries(fleet))
 
-    watcher, stop = Watcher(), threading.Event()
+    watcher = Watcher()
     watcher.on["Released"] = look
-    work = session(control_plane, fleet, watcher, proof=proof)
+    work = session(control_plane, fleet, watcher, proof=proof_of(fleet))
     plan = work.plan(NEW, nodes=nodes, fence="taint", budget=2)[0]
-    thread = threading.Thread(target=kubelet, args=(fleet, stop))
-    thread.start()
-    try:
+    with Kubelets(fleet) as kubelets:
         ended = work.run(work.begin(plan))
-    finally:
-        stop.set()
-        thread.join()
     assert (ended.stored.record.phase, left) == (Phase.COMPLETE, [])
+    first, second = plan.nodes
+    assert set(kubelets.tried) == {(second, Kubelets.address(first), first)}
+    assert fleet.marks(first)["roll-note"] == canary.ALONE
+    assert "roll-note" not in fleet.marks(second)
+    seen = status.look(plan, ended.stored.record, ended.views, roll_run.stamp())
+    assert "1 node: " + canary.ALONE in status.lines(seen)
     assert [fleet.values()[name] for name in nodes] == [NEW, NEW]
     assert ended.unrestored == NODES[2:], "nodes that the plan left out keep the former option"
     assert fleet.strategy() == "OnDelete"
+
+
+def test_a_child_that_reaches_no_switched_node(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """The node is not proven, its message names both ends, it stays fenced, and nothing of the proof is left."""
+    stop = threading.Event()
+    work = session(control_plane, fleet, proof=proof_of(fleet), stop=stop)
+    plan = work.plan(NEW, nodes=NODES[:2])[0]
+    first, second = plan.nodes
+    with Kubelets(fleet, second, stop) as kubelets:
+        ended = work.run(work.begin(plan))
+    assert set(kubelets.tried) == {(second, Kubelets.address(first), first)}
+    assert (ended.stored.record.phase, ended.stopped) == (Phase.PAUSED, True)
+    assert fleet.marks(second)["roll-state"] == "Verified"
+    assert second in fleet.fenced()
+    assert work.roll is not None
+    assert work.roll.reasons[second].startswith(
+        "The child %s of rdma0 on %s does not reach the child %s of rdma0 on %s: timed out. Look at rule and routes"
+        % (Kubelets.address(second), second, Kubelets.address(first), first)
+    )
+    assert canaries(fleet) == []
+
+
+def test_a_driver_without_children_is_told_to_have_reached_nobody(
+    control_plane: ControlPlane, fleet: Fleet
+) -> None:
+    """Today's releases refuse a claim for a child: the nodes are proven so far, and the status says what was not."""
+    proof = dataclasses.replace(proof_of(fleet), expect=canary.REFUSED)
+    work = session(control_plane, fleet, proof=proof)
+    plan = work.plan(NEW, nodes=NODES[:1], fence="taint")[0]
+    for name in plan.nodes:
+        fault = {"metadata": {"annotations": {"rdma-lab/faults": "prepare"}}}
+        fleet.cluster.send("PATCH", f"/api/v1/nodes/{name}", fault, MERGE)
+    with Kubelets(fleet) as kubelets:
+        ended = work.run(work.begin(plan))
+    assert (ended.stored.record.phase, kubelets.tried, canaries(fleet)) == (Phase.COMPLETE, [], [])
+    seen = work.chosen(ended.stored.name)
+    told = status.lines(status.look(plan, seen.record, work.marks_of(seen), roll_run.stamp()))
+    assert "1 node: " + canary.CHILDLESS in told
 
 
 # --- lease and store -------------------------------------------------------------------------------------------------

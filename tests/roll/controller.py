@@ -30,7 +30,12 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_store import
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_world import World, rules_path
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.roll import planning
-from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.model import Consent, Record, Thresholds
+from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.model import (
+    Consent,
+    Proven,
+    Record,
+    Thresholds,
+)
 from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.names import Phase, State, Strategy
 from ansible_collections.rdma.k8s.plugins.module_utils.core.roll.users import Scope
 
@@ -112,10 +117,10 @@ class SimulatedNodes(roll_dranet.DranetRange):
         body = {"metadata": {"annotations": annotations}}
         self._cluster.send("PATCH", path, body, "application/merge-patch+json")
 
-    def prove(self, node: str, value: str, peer: str | None) -> tuple[str, ...]:
+    def prove(self, node: str, value: str, peer: str | None) -> Proven:
         """One claim on the node: its children have addresses of the range."""
         if not self._task.prove:
-            return ()
+            return Proven()
         name = f"{CANARY}-{node}"
         pods = f"/api/v1/namespaces/{self._task.namespace}/pods"
         self._remove(f"{pods}/{name}")
@@ -125,7 +130,7 @@ class SimulatedNodes(roll_dranet.DranetRange):
             (status,) = pod["status"]["resourceClaimStatuses"]
             claims = f"/apis/resource.k8s.io/v1/namespaces/{self._task.namespace}/resourceclaims"
             claim = self._cluster.get(f"{claims}/{status['resourceClaimName']}")
-            return tuple(_wrong_children(claim, value))
+            return Proven(tuple(_wrong_children(claim, value)))
         finally:
             self._remove(f"{pods}/{name}")
 

@@ -19,23 +19,42 @@ _PAUSE = 2.0
 
 
 def run(cluster: Cluster, trial: Trial, timeout: float) -> Seen:
-    """Claim the NIC, look from inside and outside, remove everything.
+    """Claim the NIC, look from inside and outside, reach the peer if there is one, remove everything.
 
-    :param timeout: seconds that the pod may take to run or to be refused; the witness, and the removal, get as much.
+    :param timeout: seconds that the pod may take to run or to be refused; its peer, the witness, and the removal, get
+        as much each.
     :raises RdmaError: an error of the client, or ``canary_stays``
     """
-    namespace = trial.namespace
-    remove(cluster, namespace, timeout, trial.suffix)
+    namespace, other = trial.namespace, trial.other
+    suffixes = (trial.suffix,) if other is None else (trial.suffix, other.suffix)
+    remove(cluster, namespace, timeout, *suffixes)
     try:
-        objects.present(cluster, [canary.claim(trial), canary.pod(trial)])
+        met, claimed, met_refusal = (None, False, "") if other is None else _meet(cluster, other, timeout)
+        address = text((met or {}).get("address"))
+        objects.present(cluster, [canary.claim(trial), canary.pod(trial, address)])
         running, child, refused = _outcome(cluster, trial, timeout)
         objects.present(cluster, [canary.witness(trial)])
         parent = _wait(timeout, lambda: canary.told(_pod(cluster, trial.witness, namespace)))
         if not running:  # it may have been served late
             running, child, _again = _outcome(cluster, trial, 0)
-        return Seen(running, child, parent, refused)
+        reached = None
+        if running and address:
+            limit = canary.REACH_SECONDS + timeout
+            reached = _wait(
+                limit, lambda: canary.told(_pod(cluster, trial.name, namespace), container="reach")
+            )
+        return Seen(running, child, parent, refused, met, claimed, met_refusal, reached)
     finally:
-        remove(cluster, namespace, timeout, trial.suffix)
+        remove(cluster, namespace, timeout, *suffixes)
+
+
+def _meet(cluster: Cluster, other: Trial, timeout: float) -> tuple[Optional[dict[str, Any]], bool, str]:
+    """Let the canary stand that is to be reached: its child, whether it got its NIC, and how its claim was refused."""
+    wanted = canary.claim(other)
+    objects.present(cluster, [wanted, canary.pod(other)])
+    _running, child, refused = _outcome(cluster, other, timeout)
+    claimed = child is not None or canary.claimed(objects.find(cluster, wanted))
+    return child, claimed, refused
 
 
 def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Optional[dict[str, Any]], str]:
@@ -63,13 +82,24 @@ def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Opti
     return seen["child"] is not None, seen["child"], str(seen["refusal"])
 
 
-def remove(cluster: Cluster, namespace: str, timeout: float, suffix: str = "") -> None:
-    """Take away what a canary left, and wait until it is gone.
+def remove(cluster: Cluster, namespace: str, timeout: float, *suffixes: str) -> None:
+    """Take away what canaries left, and wait until it is gone. What one leaves does not keep the others.
 
-    :param suffix: of the names of its objects.
+    :param suffixes: of the names of their objects; none: the canary without one.
     :raises RdmaError: ``canary_stays``, or an error of the client
     """
-    for document in canary.removable(namespace, suffix):
+    left: Optional[RdmaError] = None
+    for suffix in suffixes or ("",):
+        try:
+            _remove(cluster, canary.removable(namespace, suffix), timeout)
+        except RdmaError as error:
+            left = left or error
+    if left is not None:
+        raise left
+
+
+def _remove(cluster: Cluster, documents: list[dict[str, Any]], timeout: float) -> None:
+    for document in documents:
         if not cluster.delete(document):
             continue
 
@@ -77,12 +107,13 @@ def remove(cluster: Cluster, namespace: str, timeout: float, suffix: str = "") -
             return True if objects.find(cluster, document) is None else None
 
         if not _wait(max(timeout, objects.PATIENCE), gone):
+            metadata = document["metadata"]
             raise RdmaError(
                 "canary_stays",
                 "%s %s/%s was asked to go and is still there."
-                % (document["kind"], namespace, document["metadata"]["name"]),
+                % (document["kind"], metadata["namespace"], metadata["name"]),
                 hint="Look at its events: a pod whose claim cannot be released does not end.",
-                object=document["metadata"]["name"],
+                object=metadata["name"],
             )
 
 

@@ -18,13 +18,14 @@ from typing import Any, Callable, Optional
 from urllib.parse import quote
 
 from ..core import cluster_reading
-from ..core.cluster_snapshot import ClusterSnapshot
+from ..core.cluster_snapshot import Claim, ClusterSnapshot
 from ..core.errors import RdmaError
 from ..core.kube.objects import entries, mapping, text
 from ..core.net import Prefix
 from ..core.oke import canary, child_range, range_flag
 from ..core.oke.dranet_objects import DRANET, PROVIDER
 from ..core.oke.installed import RANGE_ATTRIBUTE
+from ..core.roll.model import Proven
 from ..core.roll.users import Scope
 from . import canary_run
 from .client import FIELD_MANAGER, Cluster
@@ -33,6 +34,7 @@ from .node_list import NODES
 NAMESPACE = "kube-system"
 ON_DELETE = "OnDelete"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _ATTEMPTS = 5
 
@@ -177,13 +179,14 @@ class DranetRange:
         """Never asked for."""
         raise _driver_error("A change of the child range asks for no reboot of %s." % node, "")
 
-    def prove(self, node: str, value: str, peer: Optional[str]) -> tuple[str, ...]:
-        """One claim on the node: the child is in the range, and the parent stays on its host."""
+    def prove(self, node: str, value: str, peer: Optional[str]) -> Proven:
+        """One claim on the node: the child is in the range, it reaches the child of a claim on the peer, and the parent
+        stays on its host."""
         proof = self._proof
         if not proof.image:
-            return ()
+            return Proven(note=canary.NO_IMAGE)
         wanted: Prefix = child_range.validate(value)
-        target = canary.choose(self._around(node), (node,), "", proof.ready)
+        target, other, why = self._targets(node, peer if proof.expect == canary.CHILD else None)
         trial = canary.Trial(
             target,
             proof.namespace,
@@ -192,19 +195,44 @@ class DranetRange:
             proof.pull_policy,
             proof.expect,
             suffix="-" + node,
+            peer=other,
         )
         seen = canary_run.run(self._cluster, trial, proof.timeout)
-        return tuple(str(problem) for problem in canary.judge(trial, seen, wanted))
+        unreached, note = canary.judge_reach(trial, seen, wanted)
+        problems = (*canary.judge(trial, seen, wanted), *unreached)
+        return Proven(tuple([str(problem) for problem in problems]), why or note)
 
     # --- below
 
-    def _around(self, node: str) -> ClusterSnapshot:
-        """The node and its slices. It is drained, so that no claim has a device there."""
-        slices = self._cluster.items(SLICES, fieldSelector="spec.nodeName=" + node)
+    def _targets(self, node: str, peer: Optional[str]) -> tuple[canary.Target, Optional[canary.Target], str]:
+        """The NIC to be claimed, the one to be reached, and why there is none of those."""
+        ready = self._proof.ready
+        if not peer:
+            return canary.choose(self._around((node,), ()), (node,), "", ready), None, ""
+        claims = [cluster_reading.claim(content) for content in self._cluster.items(CLAIMS)]
+        try:
+            around = self._around((node, peer), claims)
+        except RdmaError as error:
+            if error.code != "kube_not_found":
+                raise
+            gone = canary.NOT_REACHED + "%s, which was proven before it, is gone" % peer
+            return canary.choose(self._around((node,), claims), (node,), "", ready), None, gone
+        target, other = canary.pair(around, node, peer, ready)
+        busy = canary.NOT_REACHED + "%s has no free NIC of a name that is free here, too" % peer
+        return target, other, "" if other else busy
+
+    def _around(self, nodes: Sequence[str], claims: Sequence[Claim]) -> ClusterSnapshot:
+        """Nodes and their slices."""
+        found = [self._cluster.get("%s/%s" % (NODES, quote(name, safe=""))) for name in nodes]
+        slices = [
+            cluster_reading.resource_slice(content)
+            for name in nodes
+            for content in self._cluster.items(SLICES, fieldSelector="spec.nodeName=" + name)
+        ]
         return ClusterSnapshot(
-            nodes=(cluster_reading.node(self._cluster.get("%s/%s" % (NODES, quote(node, safe="")))),),
-            slices=tuple([cluster_reading.resource_slice(content) for content in slices]),
-            claims=(),
+            nodes=tuple([cluster_reading.node(content) for content in found]),
+            slices=tuple(slices),
+            claims=tuple(claims),
         )
 
     def _live(self) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from ..core.errors import RdmaError
 from ..core.kube.objects import entries, mapping, text
 from ..core.net import parse_prefix
 from ..core.oke import range_flag
+from ..core.roll.model import Proven
 from ..core.roll.users import Scope
 from . import pod_exec
 from .client import Cluster
@@ -175,13 +176,13 @@ class NodeSetting(DranetRange):
         self._forget(node)
         self._agent.ask(node, "reboot", {"boot_id": boot_id}, _LOOK_LIMIT)
 
-    def prove(self, node: str, value: str, peer: Optional[str]) -> tuple[str, ...]:
+    def prove(self, node: str, value: str, peer: Optional[str]) -> Proven:
         """Ask the agent once more."""
         self.observe(node)
         found = self.value_of(node, ())
         if found == value:
-            return ()
-        return ("%s has the %s %s, expected %s" % (node, self._kind, found or "(none)", value),)
+            return Proven()
+        return Proven(("%s has the %s %s, expected %s" % (node, self._kind, found or "(none)", value),))
 
     def _forget(self, node: str) -> None:
         with self._lock:

@@ -474,8 +474,8 @@ class Roll:
             self._target.reboot(name, effect.boot_id)
             return replace(told, asked=self._clock())
         if isinstance(effect, Prove):
-            problems = self._target.prove(name, self.plan.new, effect.peer or None)
-            return replace(told, proven=not problems, problems=problems)
+            found = self._target.prove(name, self.plan.new, effect.peer or None)
+            return replace(told, proven=not found.problems, problems=found.problems, note=found.note)
         raise TypeError("effect %r" % (effect,))
 
     def _evict(self, seat: _Seat, effect: Evict, told: Told) -> Told:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Optional, Protocol
 
+from ..core.roll.model import Proven
 from ..core.roll.users import Scope
 
 
@@ -102,9 +103,10 @@ class Target(Protocol):
         :raises RdmaError: an error of the target or of the client.
         """
 
-    def prove(self, node: str, value: str, peer: Optional[str]) -> tuple[str, ...]:
-        """What is not as it must be on a node that offers the value; nothing that was made for the proof is left.
+    def prove(self, node: str, value: str, peer: Optional[str]) -> Proven:
+        """What is not as it must be on a node that offers the value, and what could not be proven; nothing that was
+        made for the proof is left.
 
-        :param peer: a node that is proven already.
+        :param peer: a node that is proven already, to be reached.
         :raises RdmaError: an error of the target or of the client.
         """

@@ -300,7 +300,7 @@ class _Scene:
 
     def peers(self) -> dict[str, str]:
         """A proven node for each that may be proven next, by turns."""
-        proven = [node.name for node in self.nodes if node.proven]
+        proven = [node.name for node in self.nodes if node.proven and node.view.ready]
         if not proven:
             return {}
         wanting = [name for name, limit in self.may.items() if machine.place(limit) >= _VERIFIED]

@@ -341,7 +341,7 @@ class _Turn:
     # --- the states
 
     def begin(self) -> Step:
-        marks = replace(self.marks, attempt=0, reboots=0, boot_id="")
+        marks = replace(self.marks, attempt=0, reboots=0, boot_id="", note="")
         return self.enter(State.PENDING, marks)
 
     def pending(self) -> Step:
@@ -491,7 +491,7 @@ class _Turn:
             return self.wait(why, (Prove(self.peer),))
         free, schedulable = _freed(self.plan, self.node)
         effects: tuple[Effect, ...] = (Fence(False),) if self.plan.fence == "taint" else ()
-        return self.enter(State.RELEASED, free, effects, schedulable)
+        return self.enter(State.RELEASED, replace(free, note=self.told.note), effects, schedulable)
 
     def released(self) -> Step:
         if self.marks.owner in names(self.plan):

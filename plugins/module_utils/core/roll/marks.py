@@ -17,7 +17,7 @@ from .model import Marks
 from .names import PREFIX, State
 
 ERROR_BYTES = 256
-"""The longest text of an error that is written onto a node."""
+"""The longest text of an error, or of a note, that is written onto a node."""
 LABEL = "roll-state"
 """Name of the label, without prefix, that shows the state in ``kubectl get nodes``."""
 
@@ -44,6 +44,7 @@ def read(annotations: Mapping[str, str], prefix: str = PREFIX) -> Marks:
         reboots=_number(text("reboots")),
         boot_id=text("roll-boot-id"),
         before=_STATES.get(text("roll-before")),
+        note=text("roll-note"),
     )
 
 
@@ -63,6 +64,7 @@ def write(marks: Marks) -> dict[str, Optional[str]]:
         "reboots": str(marks.reboots) if marks.reboots else None,
         "roll-boot-id": marks.boot_id or None,
         "roll-before": marks.before.value if marks.before else None,
+        "roll-note": shortened(marks.note) or None,
     }
 
 

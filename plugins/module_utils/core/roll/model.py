@@ -134,6 +134,7 @@ class Marks:
     :param owner: who fenced the node: the hash of the roll.
     :param initial_unschedulable: what the node was before it was fenced; ``None``: not fenced by us.
     :param before: state in which it was when it got blocked or failed.
+    :param note: what its proof could not prove, and why; empty: all was proven.
     """
 
     desired: str = ""
@@ -148,6 +149,7 @@ class Marks:
     reboots: int = 0
     boot_id: str = ""
     before: Optional[State] = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -283,6 +285,18 @@ Effect = Union[Evict, Fence, ChangeNode, Reboot, RestartDriver, Prove]
 
 
 @dataclass(frozen=True)
+class Proven:
+    """What a target says of a node that it was to prove.
+
+    :param problems: what is not as it must be; empty: it is proven.
+    :param note: which part of the proof was not possible, and why; it stays on the node.
+    """
+
+    problems: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Told:
     """What effects told since the last step; the loop keeps one for each node and forgets it when it dies.
 
@@ -300,6 +314,7 @@ class Told:
     :param deleted: UIDs of driver pods whose deletion was accepted.
     :param proven: the target's proof (``None``: not tried), with its problems. True only after what the proof made
         is gone again (decision 25).
+    :param note: what the proof could not prove, see :class:`Proven`.
     :param trouble: an error of an effect that may heal.
     """
 
@@ -316,6 +331,7 @@ class Told:
     deleted: frozenset[str] = frozenset()
     proven: Optional[bool] = None
     problems: tuple[str, ...] = ()
+    note: str = ""
     trouble: str = ""
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -17,6 +18,8 @@ from .planning import digest
 
 WIDTH = 100
 """Columns of the longest line."""
+NOTES = 5
+"""Different notes that are shown."""
 SHOWN = 20
 """Nodes that are shown one by one: those that stand beside first, then those under way."""
 
@@ -34,6 +37,7 @@ class NodeStatus:
     :param value: what it offers.
     :param users: pods that use RDMA there.
     :param reason: why it does not go on, or what it waits for.
+    :param note: what its proof could not prove, and why.
     """
 
     name: str
@@ -44,6 +48,7 @@ class NodeStatus:
     attempt: int = 0
     schedulable: bool = True
     reason: str = ""
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -72,6 +77,11 @@ class Status:
     reason: str
     nodes: tuple[NodeStatus, ...]
 
+    @property
+    def notes(self) -> dict[str, int]:
+        """What proofs could not prove, with the number of nodes."""
+        return dict(Counter([node.note for node in self.nodes if node.note]))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -79,6 +89,7 @@ class Status:
             "phase": self.phase.value,
             "counts": dict(self.counts),
             "nodes": [node.to_dict() for node in self.nodes],
+            "notes": self.notes,
         }
 
 
@@ -144,6 +155,13 @@ def lines(status: Status) -> list[str]:
     ]
     if status.reason:
         found.append("because: " + status.reason)
+    notes = status.notes
+    found += [
+        "%d node%s: %s" % (number, "" if number == 1 else "s", note)
+        for note, number in list(notes.items())[:NOTES]
+    ]
+    if len(notes) > NOTES:
+        found.append("and %d more notes" % (len(notes) - NOTES))
     shown = _shown(status.nodes)
     if shown:
         width = min(40, max(len(node.name) for node in shown))
@@ -157,7 +175,8 @@ def lines(status: Status) -> list[str]:
                 node.reason,
             )
             found.append(words.rstrip())
-    more = sum(1 for node in status.nodes if node.state not in (State.DONE, State.PENDING)) - len(shown)
+    over = (State.DONE, State.PENDING, State.SKIPPED)
+    more = sum(1 for node in status.nodes if node.state not in over) - len(shown)
     if more > 0:
         found.append("  and %d more under way" % more)
     return [_cut(line, WIDTH) for line in found]
@@ -190,6 +209,7 @@ def _node(plan: Plan, name: str, view: Optional[NodeView], stamp: str, told: str
         attempt=marks.attempt,
         schedulable=not view.unschedulable and not view.fenced_by_rule,
         reason=marks.error if state in _BESIDE else told,
+        note=marks.note if state in (State.RELEASED, State.DONE) else "",
     )
 
 

@@ -6,7 +6,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -239,6 +243,179 @@ def test_what_it_proves(trial: Trial, seen: Seen, codes: list[str]) -> None:
     assert [problem.code for problem in canary.judge(trial, seen, RANGE)] == codes
 
 
+# --- from child to child
+
+FAR = Target("n2", "rdma0", "02:00:00:00:00:02")
+PAIR = replace(CHILD, suffix="-n1", peer=FAR)
+THERE = {"name": "rdma0", "kind": "ipvlan", "mac": FAR.mac, "address": "10.208.13.20"}
+MET = replace(GOOD, met=THERE, met_claimed=True, reached={"seen": INSIDE["address"]})
+UNREACHED = "The child 10.208.13.19 of rdma0 on n1 does not reach the child 10.208.13.20 of rdma0 on n2: "
+NO_PEER = (
+    "rdma0 of n2 is to be reached from rdma0 of n1, and its claim got no IPvlan child of 10.208.0.0/12: "
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "code", "said"),
+    [
+        (MET, "", ""),
+        (replace(MET, reached=None), "canary_unreached", UNREACHED + "its container told nothing in time."),
+        (replace(MET, reached={}), "canary_unreached", UNREACHED + "no reason is told."),
+        (replace(MET, reached={"error": "timed out."}), "canary_unreached", UNREACHED + "timed out."),
+        (
+            replace(MET, reached={"seen": "10.244.0.9"}),
+            "canary_unreached",
+            UNREACHED + "the connection came from 10.244.0.9.",
+        ),
+        (
+            replace(MET, met=None, reached=None),
+            "canary_no_peer",
+            NO_PEER + "the pod does not run, and no event says why.",
+        ),
+        (
+            replace(MET, met=None, met_refusal="no address.", reached=None),
+            "canary_no_peer",
+            NO_PEER + "no address.",
+        ),
+        (replace(MET, met={}), "canary_no_peer", NO_PEER + "its pod has nothing."),
+        (
+            replace(MET, met={**THERE, "address": "10.192.0.1"}),
+            "canary_no_peer",
+            NO_PEER + "its pod has ipvlan 02:00:00:00:00:02 10.192.0.1.",
+        ),
+        (
+            replace(MET, met={**THERE, "kind": ""}),
+            "canary_no_peer",
+            NO_PEER + "its pod has a device 02:00:00:00:00:02 10.208.13.20.",
+        ),
+    ],
+)
+def test_one_child_reaches_the_other(seen: Seen, code: str, said: str) -> None:
+    """Both nodes, the NIC, both addresses, and what to do; the connection must have come from the child itself."""
+    problems, note = canary.judge_reach(PAIR, seen, RANGE)
+    assert ([(problem.code, problem.message) for problem in problems], note) == (
+        [(code, said)] if code else [],
+        "",
+    )
+    for problem in problems:
+        assert problem.details == {"node": "n1", "nic": "rdma0", "peer": "n2"}
+        assert problem.hint.startswith(("Look at rule and routes", "n2 was proven before: look at"))
+
+
+@pytest.mark.parametrize(
+    ("trial", "seen", "note"),
+    [
+        (CHILD, GOOD, "no child reached another node: none was proven before it"),
+        (
+            replace(REFUSED, peer=FAR),
+            MET,
+            "no child reached another node: this driver makes none (proof_expect is refused)",
+        ),
+        (PAIR, GOOD, "no child reached another node: rdma0 of n2 could not be claimed in time"),
+    ],
+)
+def test_what_was_not_possible_is_told(trial: Trial, seen: Seen, note: str) -> None:
+    """Nothing passes in silence."""
+    assert canary.judge_reach(trial, seen, RANGE) == ((), note)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        replace(MET, running=False, reached=None),
+        replace(MET, child=None, reached=None),
+        replace(MET, child={**INSIDE, "kind": ""}, reached=None),
+        replace(MET, child={**INSIDE, "address": "10.192.0.1"}, reached=None),
+    ],
+)
+def test_a_child_that_is_wrong_itself_is_told_once(seen: Seen) -> None:
+    """What it does not reach then says no more."""
+    assert canary.judge_reach(PAIR, seen, RANGE) == ((), "")
+    assert len(canary.judge(PAIR, seen, RANGE)) == 1
+
+
+def test_reached_within_no_range() -> None:
+    """Without a range the kind decides here, too."""
+    assert canary.judge_reach(PAIR, MET, None) == ((), "")
+    (problem,) = canary.judge_reach(PAIR, replace(MET, met={}), None)[0]
+    assert "got no IPvlan child: its pod has nothing." in problem.message
+
+
+def test_a_pair_has_nics_of_one_name() -> None:
+    """Rails reach themselves; a NIC that is in use on the peer is left for the next one."""
+    here = snapshot(device("rdma0"), device("rdma1"), device("rdma2"))
+    there = snapshot(
+        device("rdma0"), device("rdma1", **{"rdma.k8s/ready": False}), device("rdma2"), node="n2"
+    )
+    used = shapes.AllocatedDevice(driver="dra.net", pool="n2", device="pci-rdma0")
+    found = replace(
+        here,
+        nodes=(*(here.nodes or ()), *(there.nodes or ())),
+        slices=(*(here.slices or ()), *(there.slices or ())),
+    )
+    assert canary.pair(found, "n1", "n2") == (
+        Target("n1", "rdma0", "m-rdma0"),
+        Target("n2", "rdma0", "m-rdma0"),
+    )
+    busy = replace(found, claims=(shapes.Claim(namespace="a", name="c", devices=(used,)),))
+    assert [entry and entry.nic for entry in canary.pair(busy, "n1", "n2")] == ["rdma2", "rdma2"]
+    assert [entry and entry.nic for entry in canary.pair(busy, "n1", "n2", ready=False)] == ["rdma1", "rdma1"]
+    assert canary.pair(here, "n1", "n2") == (Target("n1", "rdma0", "m-rdma0"), None)
+    assert error_of(canary.pair, there, "n1", "n2").code == "canary_no_nic"
+
+
+def test_the_pods_of_a_pair() -> None:
+    """The one that is to be reached serves under a name of its own; the other one reaches it beside what it does."""
+    other = PAIR.other
+    assert other == replace(CHILD, target=FAR, suffix="-n1-peer", serves=True)
+    assert CHILD.other is None
+    serving = canary.pod(other)
+    assert serving["metadata"]["name"] == "rdma-k8s-canary-n1-peer"
+    assert serving["metadata"]["labels"]["app.kubernetes.io/name"] == canary.NAME
+    (serve,) = serving["spec"]["containers"]
+    assert (serve["name"], serve["command"][3:]) == ("serve", ["rdma0", str(canary.PORT)])
+    hold, reach = canary.pod(PAIR, "10.208.13.20")["spec"]["containers"]
+    assert hold["name"] == "hold"
+    assert (reach["name"], reach["command"][3:]) == (
+        "reach",
+        ["rdma0", "10.208.13.20", str(canary.PORT), str(canary.REACH_SECONDS)],
+    )
+    for container in (serve, reach):
+        assert container["resources"] == {"claims": [{"name": "nic"}]}
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert [entry["name"] for entry in canary.pod(PAIR)["spec"]["containers"]] == ["hold"]
+
+
+def free_port() -> int:
+    """A TCP port that is free now."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+def started(program: str, told: Path, *words: str) -> subprocess.Popen[bytes]:
+    """One of the programs, with its message in a file."""
+    text = program.replace("/dev/termination-log", str(told))
+    assert text != program
+    return subprocess.Popen([sys.executable, "-c", text, *words])
+
+
+def test_the_programs_reach_each_other(tmp_path: Path) -> None:
+    """Over the loopback interface of this machine: the address that is seen is the own one; nobody there is told."""
+    port = str(free_port())
+    told = tmp_path / "reached"
+    reaching = started(canary.REACH, told, "lo", "127.0.0.1", port, "120")
+    serving = started(canary.SERVE, tmp_path / "served", "lo", port)  # later: it is tried again
+    try:
+        assert reaching.wait(120) == 0
+        assert json.loads(told.read_text()) == {"seen": "127.0.0.1"}
+    finally:
+        serving.kill()
+        serving.wait()
+    assert started(canary.REACH, told, "lo", "127.0.0.1", port, "0").wait(120) == 0
+    assert "refused" in json.loads(told.read_text())["error"]
+
+
 def test_any_address() -> None:
     """Without a range the kind decides."""
     assert canary.judge(CHILD, replace(GOOD, child={**INSIDE, "address": ""}), None) == []
@@ -261,6 +438,22 @@ def test_termination_messages(statuses: Any, found: Any) -> None:
     assert canary.told({"status": {"containerStatuses": statuses}}) == found
     assert canary.told({"status": {"initContainerStatuses": statuses}}, init=True) == found
     assert canary.told(None) is None
+
+
+def test_the_message_of_one_container() -> None:
+    """By its name, whichever comes first; one that still runs has told nothing."""
+    ended = {"name": "reach", "state": {"terminated": {"message": '{"seen": "a"}'}}}
+    live = {"status": {"containerStatuses": [{"name": "hold", "state": {"running": {}}}, ended]}}
+    assert canary.told(live, container="reach") == {"seen": "a"}
+    assert canary.told(live, container="hold") is None
+    assert canary.told(live, container="other") is None
+
+
+def test_a_claim_that_got_its_nic() -> None:
+    """What tells one that waits for a NIC from one that is not served."""
+    assert canary.claimed({"status": {"allocation": {"devices": {}}}})
+    for live in (None, {}, {"status": {}}, {"status": {"allocation": {}}}):
+        assert not canary.claimed(live)
 
 
 def test_events() -> None:

@@ -373,6 +373,13 @@ def test_peers_are_proven_nodes_by_turns() -> None:
     assert "a" not in switched(PROVEN, *[QUIET] * 5).orders().peers
 
 
+def test_a_node_that_does_not_answer_is_nobodys_peer() -> None:
+    """It could serve no claim, which says nothing about the node that is to be proven."""
+    found = switched(PROVEN, PROVEN, QUIET, QUIET, QUIET, QUIET, a={"ready": False})
+    assert set(found.orders().peers.values()) == {"b"}
+    assert switched(PROVEN, QUIET, *[QUIET] * 4, a={"ready": False}).orders().peers == {}
+
+
 # --- drain_all: the second barrier
 
 

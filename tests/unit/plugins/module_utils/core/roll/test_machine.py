@@ -539,6 +539,31 @@ def test_a_proven_node_is_released_in_one_patch() -> None:
     assert "Released" in found.reason
 
 
+def test_what_the_proof_could_not_prove_stays_on_the_node() -> None:
+    """Until the next roll begins with the node; a proof without a note takes the former one away."""
+    view = node(State.VERIFIED, value=NEW)
+    found = step(view, proven=True, note="reached nobody")
+    goes_to(
+        found,
+        State.RELEASED,
+        roll_owner=None,
+        roll_lock=None,
+        initial_unschedulable=None,
+        roll_note="reached nobody",
+    )
+    noted = node(marks=marked(State.VERIFIED, note="former"), value=NEW)
+    found = step(noted, proven=True)
+    assert found.patch is not None
+    assert found.patch.annotations["roll-note"] is None
+    done = step(node(marks=marked(State.RELEASED, note="reached nobody"), value=NEW))
+    assert entered(done) == "Done"
+    assert done.patch is not None
+    assert "roll-note" not in done.patch.annotations
+    begun = step(node(marks=Marks(desired="other", applied="other", state=State.DONE, note="former")))
+    assert begun.patch is not None
+    assert begun.patch.annotations["roll-note"] is None
+
+
 def test_a_driver_that_is_old_again_is_replaced_again() -> None:
     view = node(State.VERIFIED, value=NEW, drivers=(STALE,))
     assert entered(step(view, proven=True)) == "DriverRestarted"

@@ -27,6 +27,7 @@ FULL = Marks(
     reboots=1,
     boot_id="b1",
     before=State.DRAINING,
+    note="reached nobody",
 )
 ANNOTATIONS = {
     "rdma-k8s/roll-desired": "abc",
@@ -41,6 +42,7 @@ ANNOTATIONS = {
     "rdma-k8s/reboots": "1",
     "rdma-k8s/roll-boot-id": "b1",
     "rdma-k8s/roll-before": "Draining",
+    "rdma-k8s/roll-note": "reached nobody",
 }
 
 
@@ -96,3 +98,4 @@ def test_a_long_error_is_cut_between_characters() -> None:
     assert marks.shortened("x" * 300) == "x" * 256
     assert marks.shortened("x" * 255 + "\u00e9") == "x" * 255
     assert marks.write(Marks(error="y" * 999))["roll-last-error"] == "y" * 256
+    assert marks.write(Marks(note="y" * 999))["roll-note"] == "y" * 256

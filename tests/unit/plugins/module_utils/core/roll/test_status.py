@@ -114,7 +114,33 @@ def test_a_status_is_plain_data() -> None:
         "attempt": 2,
         "schedulable": True,
         "reason": "no ping",
+        "note": "",
     }
+    assert found["notes"] == {}
+
+
+def test_what_was_not_proven_is_told_with_the_number_of_nodes() -> None:
+    """A note is of the proof that was accepted: before that it is of another roll, or of an earlier try."""
+    told = {
+        "a": node("a", State.DONE, marks={"note": "reached nobody"}),
+        "b": node("b", State.RELEASED, marks={"note": "reached nobody"}),
+        "c": node("c", State.DONE, marks={"note": "was alone"}),
+        "d": node("d", State.VERIFIED, marks={"note": "former"}),
+    }
+    found = status.look(PLAN, Record(Phase.RELEASING), told, STAMP)
+    assert [entry.note for entry in found.nodes] == ["reached nobody", "reached nobody", "was alone", ""]
+    assert found.to_dict()["notes"] == {"reached nobody": 2, "was alone": 1}
+    assert status.lines(found)[3:5] == ["2 nodes: reached nobody", "1 node: was alone"]
+    plan = Plan("range", OLD, NEW, tuple("abcdefg"))
+    desired = planning.digest(plan)
+    many = {
+        name: NodeView(name, "u", "1", True, False, Marks(desired=desired, state=State.DONE, note="n" + name))
+        for name in plan.nodes
+    }
+    text = status.lines(status.look(plan, Record(Phase.COMPLETE), many, STAMP))
+    assert text[3:] == [*["1 node: n" + name for name in "abcde"], "and 2 more notes"]
+    few = {name: many[name] for name in "abcde"}
+    assert status.lines(status.look(plan, Record(Phase.COMPLETE), few, STAMP))[-1] == "1 node: ne"
 
 
 def test_a_status_as_text() -> None:
