@@ -177,34 +177,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, _pods
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import pod_looks
-from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import FAIL, STATUSES, UNKNOWN, WARN
-from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.manifest import require_name
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import pod_predicates
 
 
 def _look(module: AnsibleModule) -> dict[str, Any]:
-    params = module.params
-    numbers = {"parallel": (1, 100)}
-    if params["nics"] is not None:
-        numbers["nics"] = (0, 256)
-    bounds.require_numbers(params, **numbers)
-    bounds.require_seconds(params, "timeout")
-    require_name(params["namespace"], "A namespace", label=True)
-    wish = pod_looks.Wish(
-        params["namespace"],
-        tuple(dict.fromkeys(params["names"])),
-        params["label_selector"],
-        params["container"],
-        params["nics"],
-        params["netns_mode"] or "",
-        params["parallel"],
-        params["timeout"],
-    )
-    for called in wish.names:
-        require_name(called, "A pod")
+    wish = _pods.wish_of(module.params)
     found = pod_looks.look(_kube.connect(module), wish)
     answers = [(entry.ref, answer) for entry in found for answer in entry.answers]
     return {
@@ -221,14 +201,8 @@ def _look(module: AnsibleModule) -> dict[str, Any]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "namespace": {"type": "str", "required": True},
-            "names": {"type": "list", "elements": "str", "default": []},
-            "label_selector": {"type": "str", "default": ""},
-            "container": {"type": "str", "default": ""},
+            **_pods.OPTIONS,
             "nics": {"type": "int"},
-            "netns_mode": {"type": "str", "choices": ["exclusive", "shared"]},
-            "parallel": {"type": "int", "default": 10},
-            "timeout": {"type": "float", "default": 30},
             **_kube.OPTIONS,
         },
         mutually_exclusive=[("names", "label_selector")],

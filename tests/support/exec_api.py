@@ -10,8 +10,10 @@ what the program prints, 3 is how it ended. ``inside`` puts words before the com
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
+import socket
 import struct
 import subprocess
 import threading
@@ -31,12 +33,21 @@ class Containers:
     """Containers by ``NAMESPACE/POD``: the words before each command that is run there.
 
     :ivar commands: what was run, by pod, in order.
+    :ivar running: how many programs run now.
+    :ivar breaks: whether connections end before the program does.
     """
 
     inside: dict[str, list[str]] = field(default_factory=dict)
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     forbidden: set[str] = field(default_factory=set)
     commands: list[tuple[str, list[str]]] = field(default_factory=list)
+    breaks: bool = False
+    running: int = 0
+    _counting: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, more: int) -> None:
+        with self._counting:
+            self.running += more
 
     def route(self, others: Callable[[Request], Any]) -> Callable[[Request], Any]:
         """Answers to exec, and those of ``others`` to anything else."""
@@ -84,6 +95,7 @@ class _Exec:
             )
         except OSError as error:
             self._frame(handler, 3, _failure("InternalError", str(error), None))
+            self._raw(handler, b"\x88\x02\x03\xe8")
             return
         readers = [
             threading.Thread(target=self._forward, args=(handler, channel, pipe), daemon=True)
@@ -92,7 +104,14 @@ class _Exec:
         feeder = threading.Thread(target=_feed, args=(handler, program), daemon=True)
         for thread in (*readers, feeder):
             thread.start()
+        if self._containers.breaks:
+            program.kill()
+            program.wait()
+            handler.connection.shutdown(socket.SHUT_RDWR)
+            return
+        self._containers.count(1)
         code = program.wait()
+        self._containers.count(-1)
         for thread in readers:
             thread.join()
         done = json.dumps({"status": "Success"}) if not code else _failure("NonZeroExitCode", "", code)
@@ -143,3 +162,7 @@ def _feed(handler: BaseHTTPRequestHandler, program: subprocess.Popen[bytes]) -> 
                 program.stdin.flush()
     except (OSError, ValueError, struct.error):
         return
+    finally:
+        if program.stdin is not None:
+            with contextlib.suppress(OSError):
+                program.stdin.close()

@@ -7,14 +7,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Optional
 
 from .. import deps
+from ..core import json_text
 from ..core.errors import RdmaError
+from ..core.kube.objects import entries, mapping, text
 from .client import Cluster
 
 _STEP = 1.0
+_ERROR_CHANNEL = 3
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,21 @@ class Printed:
     code: int
 
 
-def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: float) -> Printed:
+def run(
+    cluster: Cluster,
+    place: Place,
+    words: Sequence[str],
+    line: str,
+    limit: float,
+    *,
+    is_over: Optional[Callable[[], bool]] = None,
+) -> Printed:
     """Run a program and give it one line, or a few.
 
     :param words: the program and its arguments; no shell takes part.
     :param line: its input, without the end of the line.
     :param limit: seconds.
+    :param is_over: whether nobody waits for the program any more; its input ends then, and nothing is known of its end.
     :raises RdmaError: ``exec_failed`` or ``exec_timeout``.
     """
     client = deps.kubernetes("kubernetes.client")
@@ -69,13 +83,22 @@ def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: 
         )
     except (client.ApiException, broken, OSError, ValueError) as error:
         raise _failed(place, " ".join(str(error).split())[:300]) from error
-    out, told = [], []
+    out: list[str] = []
+    told: list[str] = []
+    lost = ""
     try:
-        open_.write_stdin(line + "\n")
+        with suppress(broken, OSError):  # a program that ended before it read tells why at its end
+            open_.write_stdin(line + "\n")
         while open_.is_open():
-            open_.update(timeout=_STEP)
-            out.append(open_.read_stdout(timeout=0) if open_.peek_stdout() else "")
-            told.append(open_.read_stderr(timeout=0) if open_.peek_stderr() else "")
+            try:
+                open_.update(timeout=_STEP)
+                out.append(open_.read_stdout(timeout=0) if open_.peek_stdout() else "")
+                told.append(open_.read_stderr(timeout=0) if open_.peek_stderr() else "")
+            except (broken, OSError) as error:  # perhaps behind the end of the program, which counts then
+                lost = " ".join(str(error).split())[:300]
+                open_.close()
+            if is_over is not None and is_over():
+                break
             if time.monotonic() > end:
                 raise RdmaError(
                     "exec_timeout",
@@ -83,12 +106,30 @@ def run(cluster: Cluster, place: Place, words: Sequence[str], line: str, limit: 
                     hint="Look what it does on the node; the step can be done again.",
                     retryable=True,
                 )
-        code = open_.returncode
+        code = 0 if open_.is_open() else _code(open_.read_channel(_ERROR_CHANNEL), lost)
     except (client.ApiException, broken, OSError, ValueError) as error:
         raise _failed(place, " ".join(str(error).split())[:300]) from error
     finally:
         open_.close()
-    return Printed("".join(out), "".join(told), 0 if code is None else int(code))
+    return Printed("".join(out), "".join(told), code)
+
+
+def _code(status: str, lost: str) -> int:
+    """The exit code in what the server says at the end.
+
+    :param lost: how the connection broke.
+    :raises ValueError: it says that the program was not run, or nothing: the connection broke.
+    """
+    told = json_text.loads(status or "null")
+    if mapping(told).get("status") == "Success":
+        return 0
+    causes = entries(mapping(told, "details").get("causes"))
+    codes = [text(cause.get("message")) for _at, cause in causes if cause.get("reason") == "ExitCode"]
+    if codes and codes[0].isdigit():
+        return int(codes[0])
+    raise ValueError(
+        text(mapping(told).get("message")) or lost or "the connection ended before the program did"
+    )
 
 
 def _failed(place: Place, reason: str) -> RdmaError:

@@ -184,31 +184,47 @@ exit 0
 """POSIX sh. It prints one line of JSON; with an argument it looks below that directory for ``/sys`` and ``/dev``."""
 
 RUN = r"""
-set -u
-PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
-limit=$1 tries=$2
-shift 2
-tool= guard= code=127
+main() {
+  set -u
+  PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
+  limit=$1 tries=$2
+  shift 2
+  guard= watch= busy= code=127
+  trap 'end 143' HUP INT TERM
+  exec 3<&0
+  ( trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+    sleep "$limit" & nap=$!
+    wait "$nap" && kill -TERM $$ ) </dev/null >/dev/null 2>&1 3<&- &
+  guard=$!
+  ( while read -r nothing; do :; done; kill -TERM $$ ) <&3 >/dev/null 2>&1 3<&- &
+  watch=$!
+  exec 3<&-
+  while [ "$tries" -gt 0 ]; do
+    busy=1
+    "$@" </dev/null &
+    wait "$!"
+    code=$?
+    busy=
+    [ "$code" = 0 ] && break
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] && sleep 1
+  done
+  end "$code"
+}
 end() {
-  [ -n "$guard" ] && kill "$guard" 2>/dev/null
-  [ -n "$tool" ] && kill "$tool" 2>/dev/null
+  trap '' HUP INT TERM
+  tool=$!
+  kill $guard $watch 2>/dev/null
+  if [ -n "$busy" ]; then
+    kill "$tool" 2>/dev/null
+    # a signal before the program has begun is lost
+    ( sleep 1; kill -KILL "$tool" ) </dev/null >/dev/null 2>&1 &
+  fi
   exit "$1"
 }
-trap 'end 143' HUP INT TERM
-( trap 'kill "$nap" 2>/dev/null; exit 0' TERM
-  sleep "$limit" & nap=$!
-  wait "$nap" && kill -TERM $$ ) </dev/null >/dev/null 2>&1 &
-guard=$!
-while [ "$tries" -gt 0 ]; do
-  "$@" </dev/null &
-  tool=$!
-  wait "$tool"
-  code=$?
-  tool=
-  [ "$code" = 0 ] && break
-  tries=$((tries - 1))
-  [ "$tries" -gt 0 ] && sleep 1
-done
-end "$code"
+main "$@"; exit
 """.lstrip("\n")
-"""POSIX sh. Arguments: seconds, attempts, the program and its arguments. Whatever happens, the program ends in time."""
+"""POSIX sh. Arguments: seconds, attempts, the program and its arguments.
+
+The program ends in time, and when nobody is there any more: its own input stays open as long as somebody waits.
+"""

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,79 +17,14 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster import pod_exec, 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import connect
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.pod_script import SHELL
 from ansible_collections.rdma.k8s.plugins.modules import pod_rdma_info
-from ansible_collections.rdma.k8s.tests.support import api_server, exec_api, module_run, rail_pod
-from ansible_collections.rdma.k8s.tests.support.list_api import Lists
-
-PODS = "/api/v1/namespaces/rdma/pods"
-POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
-STATES = "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates"
-
-
-def pod(name: str, node: str = "n1", rails: int = 2, **changes: Any) -> dict[str, Any]:
-    """A running pod, as the API tells it."""
-    status = [{"name": "rdma/cluster", "interface": "eth0", "default": True}]
-    status += [{"name": "rdma/gpu%d" % rail, "interface": "net%d" % rail} for rail in range(1, rails + 1)]
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "rdma",
-            "labels": {"app": "tools"},
-            "annotations": {"k8s.v1.cni.cncf.io/network-status": json.dumps(status)},
-        },
-        "spec": {"nodeName": node, "containers": [{"name": "tools"}, {"name": "sidecar"}]},
-        "status": {
-            "phase": "Running",
-            "containerStatuses": [{"name": "tools", "state": {"running": {}}}],
-        },
-        **changes,
-    }
-
-
-@dataclass
-class Scene:
-    """A server with pods behind it."""
-
-    lists: Lists
-    containers: exec_api.Containers
-    kubeconfig: str
-    requests: list[api_server.Request]
-
-    def add(self, content: dict[str, Any], inside: rail_pod.RailPod) -> None:
-        self.lists.objects[PODS].append(content)
-        name = content["metadata"]["name"]
-        self.lists.objects[PODS + "/" + name] = content  # type: ignore[assignment]
-        self.containers.inside["rdma/" + name] = inside.words()
-
-    def good(self, **options: Any) -> dict[str, Any]:
-        return module_run.good(pod_rdma_info, namespace="rdma", kubeconfig=self.kubeconfig, **options)
-
-    def failure(self, **options: Any) -> dict[str, Any]:
-        return module_run.failure(
-            pod_rdma_info, **{"namespace": "rdma", "kubeconfig": self.kubeconfig, **options}
-        )
+from ansible_collections.rdma.k8s.tests.support import rail_pod, rail_scene
+from ansible_collections.rdma.k8s.tests.support.rail_scene import PODS, POOLS, STATES, Scene, pod
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    subnets = [
-        {
-            "metadata": {"name": "gpu%d" % rail},
-            "spec": {"subnet": "172.16.1%d.0/24" % rail, "gateway": "172.16.1%d.254" % rail},
-        }
-        for rail in (1, 2)
-    ]
-    interfaces = [{"pciAddress": "0000:8%d:00.0" % rail, "mtu": 4200} for rail in (1, 2)]
-    states = [{"metadata": {"name": name}, "status": {"interfaces": interfaces}} for name in ("n1", "n2")]
-    lists = Lists({PODS: [], POOLS: subnets, STATES: states})
-    containers = exec_api.Containers()
-    with api_server.serving() as api:
-
-        def objects(request: api_server.Request) -> Any:
-            found = lists.objects.get(request.path)
-            return api_server.Answer(found) if isinstance(found, dict) else lists(request)
-
-        api.route = containers.route(objects)
-        yield Scene(lists, containers, api.kubeconfig(tmp_path), api.requests)
+    with rail_scene.serving(pod_rdma_info, tmp_path) as found:
+        yield found
 
 
 def statuses(entry: dict[str, Any]) -> dict[str, str]:
@@ -155,6 +88,15 @@ def test_pods_that_tell_nothing_are_unknown_and_cost_the_others_nothing(scene: S
     assert "403" in found["refused"]["reason"]
     assert "Pending" in found["waiting"]["reason"]
     assert "exit code 1" in found["silent"]["reason"]
+    assert "No such file" in found["noshell"]["reason"]
+
+
+def test_a_connection_that_breaks_is_a_reason(scene: Scene) -> None:
+    scene.add(pod("a"), rail_pod.good())
+    scene.containers.breaks = True
+    (found,) = scene.good()["pods"]
+    assert found["status"] == "unknown"
+    assert found["reason"].startswith("No program could be run in the pod rdma/a: ")
 
 
 def test_the_mtu_in_use_is_compared_between_pods(scene: Scene) -> None:

@@ -240,30 +240,44 @@ def test_odd_names_and_answers_cannot_leave_the_line() -> None:
     assert judged(evidence)["P13"].status == "fail"
 
 
-def shell(words: tuple[str, ...], script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*words, "-s", "--", *arguments],
-        input=script,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def shell(words: tuple[str, ...], *arguments: str, leave: bool = False) -> tuple[int, str, float]:
+    """Exit code, output and seconds of a test. The input stays open until it ends, unless one leaves."""
+    started = time.monotonic()
+    with subprocess.Popen(
+        [*words, "-s", "--", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(RUN)
+        program.stdin.flush()
+        if leave:
+            program.stdin.close()
+        printed = program.stdout.read()
+        code = program.wait(60)
+    return code, printed, time.monotonic() - started
 
 
 @pytest.mark.parametrize("words", SHELLS, ids=[" ".join(words) for words in SHELLS])
 def test_a_test_ends_in_time_whatever_it_does(words: tuple[str, ...]) -> None:
-    started = time.monotonic()
-    done = shell(words, RUN, "1", "1", "sleep", "50")
-    assert done.returncode == 143
-    assert time.monotonic() - started < 40
-    assert shell(words, RUN, "20", "1", "printf", "%s|", "a b", "$HOME;`id`").stdout == "a b|$HOME;`id`|"
+    code, _printed, seconds = shell(words, "1", "1", "sleep", "50")
+    assert code == 143
+    assert seconds < 40
+    assert shell(words, "20", "1", "printf", "%s|", "a b", "$HOME;`id`")[:2] == (0, "a b|$HOME;`id`|")
 
 
-def test_a_test_is_tried_again() -> None:
-    done = shell(("sh",), RUN, "20", "3", "sh", "-c", "echo tried; exit 4")
-    assert (done.returncode, done.stdout) == (4, "tried\n" * 3)
-    assert shell(("sh",), RUN, "20", "3", "echo", "once").stdout == "once\n"
+@pytest.mark.parametrize("words", SHELLS, ids=[" ".join(words) for words in SHELLS])
+def test_a_test_ends_when_nobody_waits_for_it(words: tuple[str, ...]) -> None:
+    """A server whose client is done, or whose controller has died, does not stay in the pod."""
+    code, _printed, seconds = shell(words, "50", "1", "sleep", "50", leave=True)
+    assert code == 143
+    assert seconds < 40
+
+
+@pytest.mark.parametrize("words", SHELLS, ids=[" ".join(words) for words in SHELLS])
+def test_a_test_is_tried_again(words: tuple[str, ...]) -> None:
+    assert shell(words, "20", "3", "sh", "-c", "echo tried; exit 4")[:2] == (4, "tried\n" * 3)
+    assert shell(words, "20", "3", "echo", "once")[:2] == (0, "once\n")
+    assert shell(words, "20", "1", "/nonexistent/tool")[0] == 127
 
 
 @pytest.mark.parametrize("told", ["", "{", '{"schema":2}', "[]", '{"schema":1', "null", '"x"'])
