@@ -126,7 +126,10 @@ def syntax(command: Command, sandbox: Sandbox) -> None:
     known = documented.playbook_variables(name) | documented.all_role_variables()
     variables(words, known)
     if "@settings.yml" in words:
-        settings = [doc for doc in documented.yaml_of(COLLECTION / command.page) if isinstance(doc, dict)]
+        shown = [command.page, "docs/howto/bring-up.md"]
+        settings = [
+            doc for page in shown for doc in documented.yaml_of(COLLECTION / page) if isinstance(doc, dict)
+        ]
         assert sorted(set(settings[0]) - known) == []
         (sandbox.folder / "settings.yml").write_text(yaml.safe_dump(settings[0]), encoding="utf-8")
     assert sandbox.shell(command.line + " --syntax-check") == 0, command
@@ -232,6 +235,7 @@ def _sources() -> str:
             for path in (COLLECTION / folder).rglob("*")
             if path.suffix in (".py", ".yml", ".yaml", ".j2")
         ]
+        files.append(COLLECTION / "execution-environment.yml")
         _sources.text = "".join(path.read_text("utf-8") for path in files)  # type: ignore[attr-defined]
     return str(_sources.text)  # type: ignore[attr-defined]
 
@@ -314,7 +318,19 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"(python3 -m )?pip install .*", installs),
     (r"python3 -m pip download .*|sha256sum .*", elsewhere("fetches wheels from an index of packages")),
     (r"promtool .*", elsewhere("the gate monitoring runs it")),
-    (r"molecule test -s conformance", elsewhere("needs root on nodes; test_molecule_example.py plays its steps")),
+    (
+        r"molecule test -s conformance",
+        elsewhere("needs root on nodes; test_molecule_example.py plays its steps"),
+    ),
+    (r"ansible-runner run .*", elsewhere("needs a project of AWX; test_runner.py runs both jobs")),
+    (
+        r"ansible-galaxy collection (install|verify) .*",
+        elsewhere("the gates install, verify and readme run it"),
+    ),
+    (
+        r"ansible-builder build .*",
+        elsewhere("needs a base image; the gate ee makes the context of the image"),
+    ),
     (r"buildah .*", elsewhere("needs a base image from a registry")),
     # What only a node, a cluster or a cloud can answer.
     (r"(kubectl|sleep 300; kubectl|for kind in) .*", elsewhere(API)),

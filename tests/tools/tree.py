@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 
 import interpreters
+import release
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -188,7 +189,7 @@ def ansible_test_environment(python: Path) -> dict[str, str]:
 
 
 def build() -> Path:
-    """Build the tarball of the collection from the copy and return its path."""
+    """Build the tarball of the collection from the copy, write what lies beside it, and return its path."""
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(parents=True)
     command = [str(BIN / "ansible-galaxy"), "collection", "build", "--output-path", str(DIST), str(COPY)]
@@ -199,7 +200,9 @@ def build() -> Path:
         raise SystemExit(
             f"tree: ansible-galaxy collection build failed:\n{done.stdout.decode('utf-8', 'replace')}"
         )
-    return next(DIST.glob("*.tar.gz"))
+    tarball = next(DIST.glob("*.tar.gz"))
+    release.write(tarball, COPY)
+    return tarball
 
 
 if __name__ == "__main__":
