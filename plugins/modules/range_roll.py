@@ -213,7 +213,9 @@ options:
     type: float
     default: 120
   max_runtime:
-    description: Seconds after which the roll pauses, to be resumed by another task. 0 for no limit.
+    description:
+      - Seconds after which the roll pauses, to be resumed by another task. 0 for no limit.
+      - It is what ends a wait for others, such as for a node that somebody leaves cordoned while the budget is 1.
     type: float
     default: 0
   workers:
@@ -308,7 +310,7 @@ exit_code:
   type: int
   sample: 0
 reason:
-  description: Why it paused or was aborted.
+  description: Why it paused or was aborted, or for whom it waits.
   returned: when O(state) is not V(planned)
   type: str
   sample: ""
@@ -341,8 +343,8 @@ problems:
   elements: str
   sample: []
 status:
-  description: How far the roll is, with the state of each node, the estimated time that is left, and under C(notes) what
-    proofs could not prove, with the number of nodes.
+  description: How far the roll is, with the state of each node, the estimated time that is left, and under C(notes)
+    what proofs could not prove, with the number of nodes.
   returned: when O(state) is not V(planned)
   type: dict
   sample: {roll: 4f0cee20c5d39a3e, phase: Complete, percent: 100, counts: {Done: 4}, left: null, nodes: [], notes: {}}

@@ -413,6 +413,26 @@ def canaries(fleet: Fleet) -> list[str]:
     ]
 
 
+def test_a_node_that_somebody_leaves_cordoned(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """With a budget of 1 the roll waits: who blocks it is told at once, in the status, and when the wait is ended."""
+    watcher, stop = Watcher(), threading.Event()
+    watcher.on["waits"] = lambda news: stop.set()
+    work = session(control_plane, fleet, watcher, stop=stop)
+    fleet.cordon(NODES[3])
+    try:
+        plan = work.plan(NEW, strategy=planning.Strategy.ROLLING, budget=1)[0]
+        ended = work.run(work.begin(plan))
+    finally:
+        fleet.cordon(NODES[3], on=False)
+    blocks = "the budget of 1 is used up: %s is cordoned by somebody" % NODES[3]
+    assert [news.reason for news in watcher.news if news.now == "waits"] == [blocks]
+    assert (ended.stopped, ended.stored.record.phase) == (True, Phase.PAUSED)
+    stored = work.chosen(ended.stored.name)
+    told = status.lines(status.look(plan, stored.record, work.marks_of(stored), roll_run.stamp()))
+    assert "because: it was told to stop; until then: " + blocks in " ".join(map(str.strip, told))
+    assert fleet.fenced() == []
+
+
 def test_proven_by_claims_behind_the_fence(control_plane: ControlPlane, fleet: Fleet) -> None:
     """Decision 25: canaries land on fenced nodes, reach a node that was proven before, and are gone before release."""
     nodes, left = NODES[:2], []

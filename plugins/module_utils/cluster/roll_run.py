@@ -178,6 +178,8 @@ class Roll:
                         if self._stop.is_set()
                         else "its time of %d s is over" % max_runtime
                     )
+                    if self.record.reason:
+                        why += "; until then: " + self.record.reason
                     self._rest(pool)
                     self._pause(why)
                     return replace(self._ended(why), stopped=True)
@@ -333,10 +335,12 @@ class Roll:
         return max(0.02, min([_TICK, *(at - now for at in due)]))
 
     def _write(self, record: Record) -> None:
-        was = self.record.phase
+        before = self.record
         self.stored = self._store.write(self.stored, record)
-        if record.phase is not was:
-            self._news("", was.value, record.phase.value, record.reason)
+        if record.phase is not before.phase:
+            self._news("", before.phase.value, record.phase.value, record.reason)
+        elif record.reason and record.reason != before.reason:
+            self._news("", "", "waits", record.reason)
 
     def _notice(self, view: NodeView) -> None:
         state = machine.at(self.plan, view)

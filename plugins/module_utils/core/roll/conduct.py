@@ -23,6 +23,9 @@ from .planning import digest
 ENDS = frozenset((Phase.COMPLETE, Phase.ROLLED_BACK))
 """Phases after which nothing is left to do. An aborted roll still releases what may be released."""
 
+NAMED = 3
+"""Nodes that a reason names."""
+
 _BESIDE = (State.BLOCKED, State.FAILED)
 _APPLIED = machine.place(State.APPLIED)
 _CLAIMS = machine.place(State.CLAIMS_RELEASED)
@@ -264,17 +267,30 @@ class _Scene:
             )
         return ""
 
-    def outages(self) -> set[str]:
-        """Nodes that are unusable and not by what this roll does now: others' outages, and what it left broken."""
-        found = set()
+    def outages(self) -> dict[str, str]:
+        """Nodes that are unusable and not by what this roll does now: others' outages, and what it left broken; why."""
+        found = {}
         for node in self.nodes:
             by_us = node.ours and self.plan.fence == "cordon"
             cordoned = node.view.unschedulable and (
                 not by_us or node.view.marks.initial_unschedulable is True
             )
-            if not node.view.ready or cordoned or (node.broken and node.fenced):
-                found.add(node.name)
+            if not node.view.ready:
+                found[node.name] = "is not ready"
+            elif cordoned:
+                found[node.name] = "is cordoned by somebody"
+            elif node.broken and node.fenced:
+                found[node.name] = "was left fenced"
         return found
+
+    def waits(self) -> str:
+        """Why nothing is begun though nodes could be, and nothing is under way."""
+        out = sorted(self.outages().items())
+        if len(out) < self.plan.budget:
+            return "waits for the canary %s" % ", ".join(sorted(self.canaries))
+        more = ", and %d more" % (len(out) - NAMED) if len(out) > NAMED else ""
+        named = ", ".join(["%s %s" % pair for pair in out[:NAMED]])
+        return "the budget of %d is used up: %s%s" % (self.plan.budget, named, more)
 
     def choose(self, candidates: list[_Node], flight: list[_Node], done: int) -> list[_Node]:
         """Those of the candidates that may be begun now: canaries one by one, then batches within the budget."""
@@ -290,7 +306,7 @@ class _Scene:
             begun = done + sum(1 for node in flight if node.name not in self.canaries)
             room = min(window(budget, done) - begun, budget - len(flight))
         self.record = replace(self.record, batch=batch)
-        unusable = self.outages() | {node.name for node in flight}
+        unusable = {*self.outages(), *[node.name for node in flight]}
         chosen: list[_Node] = []
         for node in candidates:
             if len(chosen) < room and (node.name in unusable or len(unusable) < budget):
@@ -315,17 +331,21 @@ class _Scene:
 
     # --- orders
 
-    def orders(self, phase: Phase, reason: str = "") -> Orders:
-        """Go on."""
+    def orders(self, phase: Phase, reason: str = "", waits: str = "") -> Orders:
+        """Go on.
+
+        :param waits: why nothing can be done until somebody else does something; whoever asks how far the roll is, is
+            told too.
+        """
         if self.plan.parent:
             phase = Phase.ROLLING_BACK
-        record = replace(self.record, phase=phase, reason="")
+        record = replace(self.record, phase=phase, reason=waits)
         return Orders(
             record=record,
             may=self.may,
             peers=self.peers(),
             hold=self.record.switched and self.plan.strategy is Strategy.DRAIN_ALL,
-            reason=reason,
+            reason=reason or waits,
         )
 
     def switch(self, phase: Phase) -> Orders:
@@ -382,8 +402,8 @@ def _drain_all(scene: _Scene) -> Orders:
     broken = [node for node in working if node.broken]
     if stuck and broken:
         return scene.pause(_told_of(broken))
-    reason = "the budget is used up by outages" if ready and not flight and not chosen else ""
-    return scene.orders(_rolling_phase(scene), reason)
+    waits = scene.waits() if ready and not flight and not chosen else ""
+    return scene.orders(_rolling_phase(scene), waits=waits)
 
 
 def _drain_before(scene: _Scene, working: list[_Node], early: list[_Node]) -> Orders:
@@ -395,7 +415,7 @@ def _drain_before(scene: _Scene, working: list[_Node], early: list[_Node]) -> Or
             why = machine.gate(scene.plan, node.view)
             if why:  # nothing is drained while the cluster is not good
                 scene.may = {other.name: State.PENDING for other in early}
-                return scene.orders(Phase.DRAINING, "%s: %s" % (node.name, why))
+                return scene.orders(Phase.DRAINING, waits="%s: %s" % (node.name, why))
         if broken:
             return scene.pause(_told_of(broken))
     if broken:
@@ -437,8 +457,8 @@ def _rolling(scene: _Scene) -> Orders:
         used_up = bool(ready) and any(node.fenced for node in broken)
         if attention or used_up or not fresh or any(node.name in scene.canaries for node in broken):
             return scene.pause(_told_of(broken))
-    reason = "the budget is used up by outages" if ready and not flight and not chosen else ""
-    return scene.orders(_rolling_phase(scene), reason)
+    waits = scene.waits() if ready and not flight and not chosen else ""
+    return scene.orders(_rolling_phase(scene), waits=waits)
 
 
 def _rolling_phase(scene: _Scene) -> Phase:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from .planning import digest
 
 WIDTH = 100
 """Columns of the longest line."""
+REASON_LINES = 4
+"""Lines of the reason at most."""
 NOTES = 5
 """Different notes that are shown."""
 SHOWN = 20
@@ -154,7 +157,13 @@ def lines(status: Status) -> list[str]:
         counts or "no nodes",
     ]
     if status.reason:
-        found.append("because: " + status.reason)
+        found += textwrap.wrap(
+            "because: " + status.reason,
+            WIDTH,
+            subsequent_indent="  ",
+            max_lines=REASON_LINES,
+            placeholder=" ..",
+        )
     notes = status.notes
     found += [
         "%d node%s: %s" % (number, "" if number == 1 else "s", note)

@@ -298,29 +298,62 @@ def test_only_quiet_nodes_are_begun() -> None:
 
 
 @pytest.mark.parametrize(
-    "out",
+    ("out", "why"),
     [
-        {"ready": False},
-        {"unschedulable": True, "marks": Marks(desired=planning.digest(PLAN), state=State.DONE)},
-        {
-            "marks": Marks(
-                desired=planning.digest(PLAN),
-                state=QUIET,
-                owner=planning.digest(PLAN),
-                initial_unschedulable=True,
-            ),
-            "unschedulable": True,
-            "claims": ("default/1",),
-        },
+        ({"ready": False}, "is not ready"),
+        (
+            {"unschedulable": True, "marks": Marks(desired=planning.digest(PLAN), state=State.DONE)},
+            "is cordoned by somebody",
+        ),
+        (
+            {
+                "marks": Marks(
+                    desired=planning.digest(PLAN),
+                    state=QUIET,
+                    owner=planning.digest(PLAN),
+                    initial_unschedulable=True,
+                ),
+                "unschedulable": True,
+                "claims": ("default/1",),
+            },
+            "is cordoned by somebody",
+        ),
     ],
 )
-def test_outages_of_others_use_up_the_budget(out: dict[str, Any]) -> None:
+def test_outages_of_others_use_up_the_budget(out: dict[str, Any], why: str) -> None:
     orders = switched(PROVEN, PROVEN, PROVEN, QUIET, QUIET, QUIET, f=out).orders()
     assert begins(orders) == {"a", "b", "c", "d"}
     both = switched(PROVEN, PROVEN, PROVEN, QUIET, QUIET, QUIET, f=out, e=out)
     orders = both.orders()
     assert begins(orders) == {"a", "b", "c"}
-    assert orders.reason == "the budget is used up by outages"
+    assert orders.reason == "the budget of %d is used up: e %s, f %s" % (PLAN.budget, why, why)
+    assert orders.record is not None
+    assert orders.record.reason == orders.reason, "whoever asks for the status is told"
+    both.record = orders.record
+    assert both.orders().record is None, "it is written once"
+    both.put("f", QUIET)
+    orders = both.orders()
+    assert orders.reason == ""
+    assert orders.record is not None
+    assert orders.record.reason == ""
+
+
+def test_who_uses_up_the_budget_is_named_shortly() -> None:
+    """The first three; also those that the roll left fenced itself."""
+    out = {name: {"ready": False} for name in "cdef"}
+    orders = rolling(State.DONE, *[State.PENDING] * 5, **out).orders()
+    named = "c is not ready, d is not ready, e is not ready, and 1 more"
+    assert orders.reason == "the budget of 2 is used up: " + named
+    del out["f"]
+    orders = rolling(State.DONE, *[State.PENDING] * 5, **out).orders()
+    assert orders.reason == "the budget of 2 is used up: c is not ready, d is not ready, e is not ready"
+
+
+def test_a_roll_that_waits_for_its_canary_says_so() -> None:
+    """Nothing is out; the canary is not good enough to begin with, and nobody goes before it."""
+    orders = rolling(*[State.PENDING] * 6, a={"critical": ("NODE-001",)}).orders()
+    assert begins(orders) == set()
+    assert orders.reason == "waits for the canary a"
 
 
 def test_a_node_that_is_out_already_makes_nothing_worse() -> None:
@@ -474,7 +507,7 @@ def test_a_locked_node_waits_again_when_the_budget_is_gone() -> None:
         State.DONE, State.DONE, State.LOCKED, State.PENDING, State.PENDING, State.PENDING, e=out, f=out
     ).orders()
     assert orders.may["c"] is State.LOCKED
-    assert orders.reason == "the budget is used up by outages"
+    assert orders.reason == "the budget of 2 is used up: e is not ready, f is not ready"
     orders = rolling(
         State.DONE, State.DONE, State.LOCKED, State.PENDING, State.PENDING, State.PENDING, f=out
     ).orders()

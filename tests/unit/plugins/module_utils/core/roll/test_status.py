@@ -119,6 +119,20 @@ def test_a_status_is_plain_data() -> None:
     assert found["notes"] == {}
 
 
+def test_a_long_reason_goes_over_lines() -> None:
+    """It ends with who is in the way, so it is not cut at the first line."""
+    words = "its time is over; until then: " + ", ".join("gpu-%d is not ready" % at for at in range(7))
+    text = status.lines(status.look(PLAN, Record(Phase.PAUSED, reason=words), {}, STAMP))[3:]
+    assert len(text) == 2
+    assert text[0].startswith("because: its time is over; until then: gpu-0 is not ready")
+    assert text[1].startswith("  ")
+    assert text[1].endswith("gpu-6 is not ready")
+    assert max(map(len, text)) <= status.WIDTH
+    text = status.lines(status.look(PLAN, Record(Phase.PAUSED, reason="x " * 999), {}, STAMP))[3:]
+    assert len(text) == status.REASON_LINES
+    assert text[-1].endswith(" ..")
+
+
 def test_what_was_not_proven_is_told_with_the_number_of_nodes() -> None:
     """A note is of the proof that was accepted: before that it is of another roll, or of an earlier try."""
     told = {
@@ -173,9 +187,9 @@ def test_no_line_is_longer_than_a_terminal_and_no_list_than_a_screen() -> None:
     nodes = {name: NodeView(name, "u", "1", True, False, marks) for name in names}
     found = status.lines(status.look(plan, Record(Phase.PAUSED, reason="r" * 200), nodes, STAMP))
     assert all(len(line) <= 100 for line in found)
-    assert found[3].endswith("..")
-    assert found[4].startswith("  node-00." + "x" * 30 + ".. Blocked")
-    assert len(found) == 4 + 20 + 1
+    assert found[3:6] == ["because: " + "r" * 91, "  " + "r" * 98, "  " + "r" * 11]
+    assert found[6].startswith("  node-00." + "x" * 30 + ".. Blocked")
+    assert len(found) == 6 + 20 + 1
     assert found[-1] == "  and 10 more under way"
 
 
