@@ -68,8 +68,7 @@ def plan(module: AnsibleModule) -> dict[str, Any]:
     if params["fail_on_problems"] and result["problems"]:
         raise RdmaError(
             "spiderpool_plan_wrong",
-            "Nothing was changed, because %d things are wrong. %s"
-            % (len(result["problems"]), " ".join(result["problems"])),
+            "Nothing was changed, because this is wrong: %s" % " ".join(result["problems"]),
             findings=result["findings"],
         )
     return result
@@ -94,6 +93,11 @@ def _label(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _amount(value: Optional[str]) -> Any:
+    """A number where the text is one."""
+    return int(value) if value is not None and value.isdecimal() else value
+
+
 def _wish(params: Mapping[str, Any], setup: objects.Setup, values: Mapping[str, Any]) -> deployment.Wish:
     return deployment.Wish(
         rows=params["rails"],
@@ -101,7 +105,7 @@ def _wish(params: Mapping[str, Any], setup: objects.Setup, values: Mapping[str, 
         defaults=table.Defaults(params["link_type"], params["vfs"], params["mtu"]),
         netns_mode=params["netns_mode"],
         netns_owner=params["netns_owner"],
-        max_unavailable=params["max_unavailable"],
+        max_unavailable=_amount(params["max_unavailable"]),
         drain=params["drain"],
         nodes=params["nodes"],
         test=deployment.Trial(

@@ -31,6 +31,8 @@ LABELS = {"app.kubernetes.io/managed-by": "rdma.k8s", "app.kubernetes.io/part-of
 POOL_CONFIG = "SriovNetworkPoolConfig"
 NODE, OPERATOR = OWNERS = ("node", "operator")
 MODES = (EXCLUSIVE, SHARED)
+MANY = 100
+"""So many nodes are taken for a percentage as long as it is not known how many there are."""
 POOL_CONFIG_NAME, TEST_NAME = "rdma-k8s", "rdma-k8s-test"
 
 
@@ -226,9 +228,7 @@ def _settings(wish: Wish, setup: objects.Setup) -> Iterator[Told]:
         yield Told("settings", issue)
     if setup.inject:
         yield from [Told("settings", issue) for issue in _inject(setup.inject)]
-    if wish.max_unavailable is not None:
-        for issue in pool_config.limit(wish.max_unavailable, max(len(wish.nodes), 100)).issues:
-            yield Told("settings", issue._replace(at="max_unavailable"))
+    yield from _limit(wish, MANY)
     if wish.values is not None:
         for issue in pasted.values(wish.values, wish.drain, bool(setup.inject), setup.resource_prefix):
             yield Told("chart values", issue)
@@ -241,6 +241,13 @@ def _settings(wish: Wish, setup: objects.Setup) -> Iterator[Told]:
     derived = objects.derive(table.read(wish.rows, wish.defaults).rails, setup)
     pools = [entry for entry in [*derived, *wish.manifests] if kube.kind(entry) == objects.POOL]
     yield from [Told("targets", issue) for issue in pasted.targets(wish.targets, pools)]
+
+
+def _limit(wish: Wish, nodes: int) -> Iterator[Told]:
+    """How many nodes may be away; none of them is a drain that never begins (S121)."""
+    if wish.max_unavailable is not None:
+        for issue in pool_config.limit(wish.max_unavailable, nodes).issues:
+            yield Told("settings", issue._replace(at="max_unavailable"))
 
 
 def _inject(value: str) -> Iterator[Issue]:
@@ -263,8 +270,7 @@ def _lost(rail: Rail, setup: objects.Setup, live: Optional[Live]) -> Iterator[Is
 def _pool_config(wish: Wish, setup: objects.Setup) -> dict[str, Any]:
     spec: dict[str, Any] = {"nodeSelector": {"matchLabels": dict(setup.node_selector)}}
     if wish.max_unavailable is not None:
-        given = str(wish.max_unavailable)
-        spec["maxUnavailable"] = int(given) if given.isdigit() else given
+        spec["maxUnavailable"] = wish.max_unavailable
     if wish.netns_owner == OPERATOR:
         spec["rdmaMode"] = wish.netns_mode
     return _labelled(
@@ -402,6 +408,7 @@ def _on_cluster(
             yield Told(kube.ref(entry), issue)
     if live.snapshot.nodes is not None:
         yield from _selected(wish, nodes)
+        yield from _limit(wish, len(nodes)) if nodes else ()
     if live.disable_drain is not None and live.disable_drain:
         message = (
             "SriovOperatorConfig default has disableDrain: true, so nodes are rebooted under running pods"
