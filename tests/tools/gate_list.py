@@ -443,6 +443,40 @@ def browser(job: Job) -> Outcome:
     return pytest(job, python, "browser", "-rP", "tests/browser", **env)
 
 
+def own_runner(job: Job, script: str, *words: str, trouble: str) -> Outcome:
+    """Run a script of tests/tools whose last line counts, and return its counts."""
+    code, output = job.run(tool("python"), script, *words, cwd=tree.ROOT)
+    outcome = read_counts(output)
+    outcome.skips = [
+        Skip(reason, test) for test, reason in re.findall(r"^skipped: (.+) \((.+)\)$", output, re.M)
+    ]
+    outcome.failures = [
+        (line.split("  ")[0][:80], line) for line in re.findall(r"^FAIL +(.+)$", output, re.M)
+    ]
+    if code and not outcome.failed:
+        outcome.broken.append(trouble)
+    return outcome
+
+
+def security(job: Job) -> Outcome:
+    """Look for dangerous code in what is delivered, and for secrets in all files."""
+    outcome = own_runner(job, "tests/tools/security.py", "bandit", trouble="bandit could not be run")
+    outcome.add(
+        own_runner(job, "tests/tools/security.py", "secrets", trouble="the files could not be searched")
+    )
+    return outcome
+
+
+def fuzz(job: Job) -> Outcome:
+    """Damage what comes from outside, for a bounded time, and see the core answer with a value or a typed error."""
+    return own_runner(job, "tests/tools/fuzz.py", trouble="the core could not be fuzzed")
+
+
+def collectors(job: Job) -> Outcome:
+    """Read the same nodes with every Python of nodes, and with the oldest and the newest pyroute2."""
+    return own_runner(job, "tests/tools/collectors.py", trouble="the collectors could not be compared")
+
+
 # --- speed and nodes ----------------------------------------------------------------------------------------
 
 
@@ -565,6 +599,9 @@ GATES: list[Gate] = [
     Gate("importer", "the Galaxy importer", importer, after=("install",)),
     Gate("docs", "documentation markup and references", docs),
     Gate("monitoring", "alerts and dashboard, by promtool", monitoring),
+    Gate("security", "dangerous code by bandit, secrets in all files", security),
+    Gate("fuzz", "damaged input of the core, for a bounded time", fuzz),
+    Gate("collectors", "what reads a node, on each Python and with two releases of pyroute2", collectors),
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
     *(units_on(version) for version in UNIT_PYTHONS),
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
