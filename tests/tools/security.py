@@ -49,7 +49,10 @@ KINDS: dict[str, str] = {
     "token of a package index": r"\bpypi-[0-9A-Za-z_-]{40,}",
     "web token": r"\beyJ[0-9A-Za-z_-]{15,}\.eyJ[0-9A-Za-z_-]{15,}\.[0-9A-Za-z_-]{15,}",
     "client key of a kubeconfig": r"client-key-data:\s*[0-9A-Za-z+/=]{60,}",
-    "password in an address": r"\b[a-z][a-z0-9+.-]*://[^\s/:@'\"`<>{}$]{1,64}:[^\s/:@'\"`<>{}$]{3,64}@",
+    "password in an address": (
+        r"\b[a-z][a-z0-9+.-]*://[^\s/:@'\"`<>{}$]{1,64}:[^\s/:@'\"`<>{}$]{3,64}@"
+        r"(?!(?:[\w-]+\.)*(?:example|invalid|test|localhost)\b)"  # reserved for texts like those of this project
+    ),
     "value of a secret": (
         rf"(?i)\b{_WORD}(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|private[_-]?key){_WORD}['\"]?\s*[:=]\s*"
         r"['\"](?=[^'\"]*[0-9])(?=[^'\"]*[A-Za-z])[0-9A-Za-z+/=_\-]{20,}['\"]"

@@ -24,7 +24,7 @@ SECRETS = {
     "token of a package index": "pypi-" + "A" * 50,
     "web token": ".".join(["eyJ" + "a" * 20, "eyJ" + "b" * 20, "c" * 20]),
     "client key of a kubeconfig": "client-key-data: " + "QUJD" * 20,
-    "password in an address": "https://me:" + "hunter22@registry.example/x",
+    "password in an address": "https://me:" + "hunter22@registry.acme.io/x",
     "value of a secret": "api_token = '" + "0a1b2c3d4e5f6a7b8c9d0e1f'",
 }
 HARMLESS = (
@@ -33,6 +33,8 @@ HARMLESS = (
     "token: ''",
     "secret_name: 'the-name-of-a-secret-object'",
     "https://example.invalid/a:b@c",
+    "https://user:word@mirror.example:8443/x",
+    "https://user:word@example.org/x",
     "http://{user}:{password}@host/",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk me@example",
     "-----BEGIN PUBLIC KEY-----",
