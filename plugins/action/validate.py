@@ -31,6 +31,7 @@ ARGUMENT_SPEC = {
     "cluster": {"type": "dict"},
     "cluster_file": {"type": "path"},
     "proof": {"type": "dict", "default": {}},
+    "pods": {"type": "dict", "default": {}},
     "policy": {"type": "dict", "default": {}},
     "policy_file": {"type": "path"},
     "input_only": {"type": "bool", "default": False},
@@ -66,6 +67,8 @@ class ActionModule(ActionBase):
                 )
                 return result
             inputs, cluster = self._inputs(args, task_vars or {})
+            if args["pods"]:
+                cluster = records.with_pods(cluster, judging.plain(args["pods"]))
             document = judging.judge_now(inputs, policy, cluster)
             code = finding.exit_code(document.findings, args["threshold"], args["strict"])
             result.update(
@@ -81,6 +84,9 @@ class ActionModule(ActionBase):
             if args["proof"]:
                 result["fabric"] = fabric.summary({entry.name: _section(entry) for entry in inputs})
                 files["fabric.json"] = iter([json.dumps(result["fabric"], indent=1) + "\n"])
+            if args["pods"].get("fabric"):
+                result["pod_fabric"] = judging.plain(args["pods"]["fabric"])
+                files["pod-fabric.json"] = iter([json.dumps(result["pod_fabric"], indent=1) + "\n"])
             if args["dest"]:
                 directory, name = os.path.split(args["dest"])
                 report_files.write_files(directory or ".", {name: jsonfile.chunks(document), **files})

@@ -14,12 +14,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, Optional
 
 from .core import json_text
 from .core.checks.judge import NodeInput
 from .core.cluster_snapshot import KIND as CLUSTER_KIND, ClusterSnapshot
 from .core.errors import RdmaError
+from .core.kube.objects import entries
 from .core.redact import redacted
 from .core.snapshot import SCHEMA_VERSION, NodeSnapshot
 from .report_files import write_files
@@ -95,6 +97,37 @@ def cluster_from(document: Any, source: str) -> ClusterSnapshot:
         return ClusterSnapshot.from_dict(document)
     except RdmaError as error:
         raise _about(error, source) from error
+
+
+def with_pods(cluster: Optional[ClusterSnapshot], told: Any) -> ClusterSnapshot:
+    """A cluster with its pods that were looked into; ``None``: nothing else is known of it.
+
+    :param told: what the modules that look into pods returned.
+    :raises RdmaError: ``document_malformed``.
+    """
+    held = told.get("pods") if isinstance(told, dict) else None
+    looks = [
+        {
+            "namespace": entry.get("namespace"),
+            "name": entry.get("name"),
+            "node": entry.get("node"),
+            "privileged": entry.get("privileged"),
+            "reason": entry.get("reason"),
+            "answers": [
+                {key: answer.get(key) for key in ("predicate", "status", "message")}
+                for _position, answer in entries(entry.get("predicates"))
+            ],
+        }
+        for _at, entry in entries(held)
+    ]
+    if not looks:
+        raise RdmaError(
+            "document_malformed",
+            "The option 'pods' has no pods that were looked into.",
+            hint="Give what pod_rdma_info or pod_fabric_probe registered.",
+        )
+    found = ClusterSnapshot.from_dict({"kind": CLUSTER_KIND, "pod_looks": looks}).pod_looks
+    return replace(cluster or ClusterSnapshot(), pod_looks=found)
 
 
 def _read(path: str) -> Any:

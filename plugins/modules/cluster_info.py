@@ -28,10 +28,13 @@ extends_documentation_fragment:
   - rdma.k8s.kubernetes
 options:
   subsets:
-    description: What is read. V(permissions) is what the service account of DRANET may do.
+    description:
+      - What is read. V(permissions) is what the service account of DRANET may do.
+      - V(workloads) are the workloads that ask for networks or devices of Spiderpool. All workloads and pods of the
+        cluster are listed for it, up to 12 calls more, so it is read only when it is asked for.
     type: list
     elements: str
-    choices: [nodes, dra, drivers, networks, attachments, policies, events, rolls, permissions]
+    choices: [nodes, dra, drivers, networks, attachments, policies, events, rolls, permissions, workloads]
     default: [nodes, dra, drivers, networks, attachments, policies, events, rolls, permissions]
   src:
     description:
@@ -249,7 +252,11 @@ from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import collect, recorded
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sources import LiveSource
 from ansible_collections.rdma.k8s.plugins.module_utils.core import cluster_networks
-from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import SUBSETS, ClusterSnapshot
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (
+    DEFAULT_SUBSETS,
+    SUBSETS,
+    ClusterSnapshot,
+)
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 
 
@@ -287,7 +294,7 @@ def main() -> None:
                 "type": "list",
                 "elements": "str",
                 "choices": list(SUBSETS),
-                "default": list(SUBSETS),
+                "default": list(DEFAULT_SUBSETS),
             },
             "src": {"type": "path"},
             "path": {"type": "path"},

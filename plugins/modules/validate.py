@@ -52,6 +52,14 @@ options:
       - Mutually exclusive with O(snapshots).
     type: dict
     default: {}
+  pods:
+    description:
+      - Judge running pods, too. What a task with P(rdma.k8s.pod_rdma_info#module) or
+        P(rdma.k8s.pod_fabric_probe#module) registered.
+      - Without a cluster only the checks of these records judge one.
+      - With the result of the latter and O(dest), the matrix of the rails is written to C(pod-fabric.json) beside it.
+    type: dict
+    default: {}
   policy:
     description:
       - Settings of the policy, laid over those of O(policy_file). What is not set has the default of a stock OKE
@@ -161,6 +169,13 @@ fabric:
   returned: with O(proof)
   type: dict
   sample: {pairs: 8, failed: [], one_way: [], cut_off: {}, latency: []}
+pod_fabric:
+  description:
+    - The matrix of the rails between pods, as P(rdma.k8s.pod_fabric_probe#module) returned it.
+    - With O(dest), it is also written to C(pod-fabric.json) in the same directory.
+  returned: with O(pods) that have one
+  type: dict
+  sample: {pairs: 2, rails: [], failed: [], missing: {}}
 dest:
   description: The file with the result document.
   returned: when O(dest) is given

@@ -34,6 +34,7 @@ from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.ca
     roll,
     settings,
     sriov,
+    sriov_pods,
     tool,
 )
 
@@ -54,6 +55,7 @@ CASES: list[Case] = [
         ack,
         roll,
         sriov,
+        sriov_pods,
         tool,
     )
     for case in area.CASES

@@ -18,6 +18,7 @@ from typing import Any, Callable, Optional, Union
 
 from ..core import cluster_networks as networks, cluster_reading as reading
 from ..core.cluster_snapshot import (
+    DEFAULT_SUBSETS,
     SUBSETS,
     ApiServer,
     Claim,
@@ -26,6 +27,7 @@ from ..core.cluster_snapshot import (
     DaemonSet,
     DisruptionBudget,
     NetworkRange,
+    RailWorkload,
     Roll,
     RollLease,
 )
@@ -62,13 +64,25 @@ _ATTACHMENTS: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
     ("sriov_pool_configs", _SRIOV, "sriovnetworkpoolconfigs", reading.api_object),
     ("sriov_node_states", _SRIOV, "sriovnetworknodestates", reading.sriov_node_state),
 )
+_WORKLOADS = (
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("apps", "daemonsets"),
+    ("batch", "jobs"),
+    ("batch", "cronjobs"),
+    ("kubeflow.org", "mpijobs"),
+    ("kubeflow.org", "pytorchjobs"),
+    ("jobset.x-k8s.io", "jobsets"),
+    ("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    ("", "pods"),
+)
 _NO_MORE = frozenset(("kube_unreachable", "kube_timeout", "kube_tls", "kube_unauthorized"))
 """After these errors nothing more is asked."""
 _NO_POD_RANGE = "No setting of kube-proxy or of a known network plugin names the whole pod network."
 _NO_SERVICE_RANGE = "The API has no ServiceCIDR objects, and no setting names the service network."
 
 
-def collect(source: Source, name: str = "", subsets: Sequence[str] = SUBSETS) -> ClusterSnapshot:
+def collect(source: Source, name: str = "", subsets: Sequence[str] = DEFAULT_SUBSETS) -> ClusterSnapshot:
     """Read what the subsets ask for.
 
     :param name: what the cluster is called.
@@ -100,6 +114,8 @@ def collect(source: Source, name: str = "", subsets: Sequence[str] = SUBSETS) ->
         fields["disruption_budgets"] = run.disruption_budgets(fields.get("claims"))
     if "permissions" in subsets:
         fields["driver_accounts"] = run.driver_accounts()
+    if "workloads" in subsets:
+        fields["rail_workloads"] = run.rail_workloads()
     return ClusterSnapshot(
         name=name,
         collected_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -280,6 +296,26 @@ class _Collection:
         if None in lists:
             return None
         return tuple([reading.driver_account(namespace, name, *lists) for namespace, name in accounts])
+
+    def rail_workloads(self) -> Optional[tuple[RailWorkload, ...]]:
+        """The workloads that ask for networks or devices of Spiderpool. Objects that another one of them made are left
+        out: a webhook changes pods, and what the user wrote stands in their controller."""
+        policies = self.objects(_SRIOV, "sriovnetworknodepolicies")
+        spaces = self.objects("", "namespaces")
+        lists = [self.objects(group, plural) for group, plural in _WORKLOADS]
+        if policies is None or spaces is None or None in lists:
+            return None
+        made = {text(mapping(content, "spec").get("resourceName")) for content in policies}
+        asking = {_name(content): reading.asking_annotations(content) for content in spaces}
+        asking = {called: held for called, held in asking.items() if held}
+        kinds = [KINDS[plural] for _group, plural in _WORKLOADS if plural != "pods"]
+        found: list[RailWorkload] = []
+        for (_group, plural), held in zip(_WORKLOADS, lists):
+            for content in held or ():
+                if not reading.has_read_owner(content, kinds):
+                    content.setdefault("kind", KINDS[plural])  # a typed list leaves it out
+                    found += reading.rail_workloads(content, asking, made)
+        return tuple(found)
 
     def _try(self, source: str, ask: Callable[[], Any], instead: dict[str, Any]) -> Any:
         """What ``ask`` gives, or for some errors something else; ``None`` with a reason for the others."""

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import report_files
-from ..core.cluster_snapshot import KIND, SUBSETS, ClusterSnapshot
+from ..core.cluster_snapshot import DEFAULT_SUBSETS, KIND, ClusterSnapshot
 from . import collect, sources
 
 _TIMES = ("collected_at", "collector")
 
 
-def read(path: str, name: str = "", subsets: Sequence[str] = SUBSETS) -> ClusterSnapshot:
+def read(path: str, name: str = "", subsets: Sequence[str] = DEFAULT_SUBSETS) -> ClusterSnapshot:
     """The snapshot in a file, or one made of the output of ``kubectl get`` in a file or a directory.
 
     :param name: what the cluster is called, where the snapshot does not say it.

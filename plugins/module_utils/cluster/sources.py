@@ -29,6 +29,15 @@ KINDS = {
     "leases": "Lease",
     "poddisruptionbudgets": "PodDisruptionBudget",
     "daemonsets": "DaemonSet",
+    "deployments": "Deployment",
+    "statefulsets": "StatefulSet",
+    "jobs": "Job",
+    "cronjobs": "CronJob",
+    "mpijobs": "MPIJob",
+    "pytorchjobs": "PyTorchJob",
+    "jobsets": "JobSet",
+    "leaderworkersets": "LeaderWorkerSet",
+    "namespaces": "Namespace",
     "servicecidrs": "ServiceCIDR",
     "ippools": "IPPool",
     "resourceslices": "ResourceSlice",
@@ -113,7 +122,7 @@ class LiveSource:
 
     def _resource(self, api_group: str, plural: str) -> Resource:
         if not api_group:
-            return Resource("v1", plural, KINDS[plural], plural != "nodes")
+            return Resource("v1", plural, KINDS[plural], plural not in ("nodes", "namespaces"))
         for found in self._cluster.resources("/apis"):
             if found.plural == plural and found.group_version.partition("/")[0] == api_group:
                 return found

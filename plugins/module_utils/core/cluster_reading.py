@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Optional
 
 from . import cluster_snapshot as shapes
 from .ack.names import DAEMONSET as ACK_PLUGIN
+from .kube import pod_templates
 from .kube.devices import plain_attributes, qualified
 from .kube.objects import entries, mapping, text
 from .kube.selectors import selects
 from .redact import REPLACED, redacted
 from .roll.names import RECORD
+from .spiderpool.names import INJECT, NETWORKS, POOL_ANNOTATIONS, RESOURCE_PREFIX
 
 PREPARE_REASON = "FailedPrepareDynamicResources"
 """The reason of the events with which a kubelet says that it could not prepare a claim."""
@@ -38,6 +40,7 @@ _SECRET_OPTION = re.compile(_SECRETS, re.IGNORECASE)
 _SECRET_BEHIND = re.compile("(" + _SECRETS + r"[= ])\S+", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"//[^/@\s]+@")
 _MESSAGE = 500
+_RAIL_ANNOTATIONS = (NETWORKS, *INJECT, *POOL_ANNOTATIONS)
 _ORDINARY = frozenset(("cpu", "memory", "pods", "ephemeral-storage"))
 
 
@@ -517,7 +520,65 @@ def api_object(content: Mapping[str, Any]) -> shapes.ApiObject:
         name=text(metadata.get("name")),
         resource=annotations.get("k8s.v1.cni.cncf.io/resourceName", ""),
         spec=redacted(spec) or None,
+        annotations={key: annotations[key] for key in INJECT if key in annotations},
     )
+
+
+def rail_workloads(
+    content: Mapping[str, Any], asking: Mapping[str, dict[str, str]], made: Collection[str]
+) -> list[shapes.RailWorkload]:
+    """The templates of an object whose pods ask for networks or devices of Spiderpool; none of another object.
+
+    :param asking: the annotations of namespaces that ask for networks, by namespace (S159).
+    :param made: the resources that policies make, without their domain.
+    """
+    found = []
+    where = text(mapping(content, "metadata").get("namespace"))
+    for template in pod_templates.templates(content):
+        own = _text_map(template.metadata.get("annotations"))
+        annotations = {key: own[key] for key in _RAIL_ANNOTATIONS if key in own}
+        containers = [
+            shapes.RailContainer(container.name, _devices_of(container.spec))
+            for container in template.containers
+            if container.role == pod_templates.MAIN
+        ]
+        has_device = any(
+            key.startswith(RESOURCE_PREFIX + "/") or key.partition("/")[2] in made
+            for held in containers
+            for key in held.limits
+        )
+        if annotations or has_device or where in asking:
+            found.append(
+                shapes.RailWorkload(
+                    of_kind=text(content.get("kind")),
+                    namespace=where,
+                    name=text(mapping(content, "metadata").get("name")),
+                    role=template.role,
+                    annotations=annotations,
+                    namespace_annotations=asking.get(where, {}),
+                    containers=tuple(containers),
+                )
+            )
+    return found
+
+
+def _devices_of(container: Mapping[str, Any]) -> dict[str, str]:
+    resources = mapping(container, "resources")
+    asked = {**_text_map(resources.get("requests")), **_text_map(resources.get("limits"))}
+    return {key: value for key, value in asked.items() if "/" in key}
+
+
+def has_read_owner(content: Mapping[str, Any], kinds: Collection[str]) -> bool:
+    """Whether the object that made this one is of a kind that is read itself; a ReplicaSet is of a Deployment."""
+    owners = entries(mapping(content, "metadata").get("ownerReferences"))
+    made_by = {text(entry.get("kind")) for _at, entry in owners if entry.get("controller") is True}
+    return bool(made_by & {*kinds, "ReplicaSet"})
+
+
+def asking_annotations(content: Mapping[str, Any]) -> dict[str, str]:
+    """The annotations of a namespace that ask for networks in each of its pods (S159)."""
+    held = _text_map(mapping(content, "metadata").get("annotations"))
+    return {key: held[key] for key in INJECT if key in held}
 
 
 def sriov_node_state(content: Mapping[str, Any]) -> shapes.SriovNodeState:

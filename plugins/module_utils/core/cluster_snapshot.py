@@ -20,8 +20,20 @@ from .snapshot import ReadError
 
 KIND = "ClusterSnapshot"
 SCHEMA_VERSION = 1
-SUBSETS = ("nodes", "dra", "drivers", "networks", "attachments", "policies", "events", "rolls", "permissions")
-"""All that can be asked for, and what is read when nothing is asked for."""
+DEFAULT_SUBSETS = (
+    "nodes",
+    "dra",
+    "drivers",
+    "networks",
+    "attachments",
+    "policies",
+    "events",
+    "rolls",
+    "permissions",
+)
+"""What is read when nothing is asked for."""
+SUBSETS = (*DEFAULT_SUBSETS, "workloads")
+"""All that can be asked for."""
 
 
 @dataclass(frozen=True)
@@ -347,6 +359,51 @@ class ApiObject:
     namespace: str = codec.text("")
     resource: str = codec.text("")
     spec: Any = codec.anything()
+    annotations: dict[str, str] = codec.text_map()
+
+
+@dataclass(frozen=True)
+class RailContainer:
+    """A container of a workload, and the extended resources that it asks for."""
+
+    name: str = codec.text()
+    limits: dict[str, str] = codec.text_map()
+
+
+@dataclass(frozen=True)
+class RailWorkload:
+    """A workload whose pods ask for networks or devices of Spiderpool: one template of pods, or one pod without a
+    controller. ``role`` is which template of the object. Of the annotations those about networks are kept, and of the
+    namespace's those that ask for networks; init containers are left out."""
+
+    of_kind: str = codec.text()
+    namespace: str = codec.text("")
+    name: str = codec.text("")
+    role: str = codec.text("")
+    annotations: dict[str, str] = codec.text_map()
+    namespace_annotations: dict[str, str] = codec.text_map()
+    containers: tuple[RailContainer, ...] = codec.items(RailContainer)
+
+
+@dataclass(frozen=True)
+class PodAnswer:
+    """An answer about a running pod: the number of the predicate (``P1`` to ``P14``), its status and its sentence."""
+
+    predicate: str = codec.text()
+    status: str = codec.text()
+    message: str = codec.text("")
+
+
+@dataclass(frozen=True)
+class PodLook:
+    """A running pod that was looked into. ``reason`` says why it told nothing."""
+
+    namespace: str = codec.text()
+    name: str = codec.text()
+    node: str = codec.text("")
+    privileged: bool = codec.boolean(False)
+    reason: str = codec.text("")
+    answers: tuple[PodAnswer, ...] = codec.items(PodAnswer)
 
 
 @dataclass(frozen=True)
@@ -521,6 +578,8 @@ class ClusterSnapshot:
     rolls: Optional[tuple[Roll, ...]] = codec.items(Roll, None)
     disruption_budgets: Optional[tuple[DisruptionBudget, ...]] = codec.items(DisruptionBudget, None)
     driver_accounts: Optional[tuple[DriverAccount, ...]] = codec.items(DriverAccount, None)
+    rail_workloads: Optional[tuple[RailWorkload, ...]] = codec.items(RailWorkload, None)
+    pod_looks: Optional[tuple[PodLook, ...]] = codec.items(PodLook, None)
 
     @classmethod
     def from_dict(cls, document: Any) -> ClusterSnapshot:

@@ -34,6 +34,7 @@ from . import (
     roll,
     settings,
     sriov,
+    sriov_pods,
     tool,
 )
 from .context import Fleet, Node
@@ -56,6 +57,7 @@ AREAS = (
     ack,
     roll,
     sriov,
+    sriov_pods,
     tool,
 )
 """The areas of the catalogue: importing one registers its checks."""
@@ -113,7 +115,9 @@ def judge(
     """
     _refuse_duplicates(inputs)
     proven = any(entry.snapshot is not None and entry.snapshot.fabric is not None for entry in inputs)
-    checks = selected(policy, proven, cluster is not None)
+    clustered = cluster is not None and (bool(cluster.subsets) or cluster.pod_looks is None)
+    looked = cluster is not None and cluster.pod_looks is not None
+    checks = selected(policy, proven, clustered, looked)
     custom = compile_checks(policy.checks)
     around = None if cluster is None else networks_of(cluster)
     nodes = [
@@ -151,13 +155,16 @@ def catalogue() -> list[Check]:
     return [CATALOGUE[check] for check in sorted(CATALOGUE)]
 
 
-def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> list[Check]:
+def selected(
+    policy: Policy, proven: bool = False, clustered: bool = False, looked: bool = False
+) -> list[Check]:
     """The checks of the catalogue that the policy selects (``only`` and ``skip`` are patterns), in order of their ids.
 
     :param proven: whether there are records of a proof. Without them the checks that judge such records take part only
         when ``only`` names their area.
     :param clustered: whether a cluster was read. Without it the same holds for the checks that judge it, and always for
         the checks of areas of other targets.
+    :param looked: whether running pods were looked into, for checks of the cluster that judge such records.
     :raises RdmaError: ``no_check_selected`` when a pattern matches nothing, or nothing is left.
     """
     for pattern in policy.only + policy.skip:
@@ -173,7 +180,7 @@ def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> l
         for check in sorted(CATALOGUE)
         if (
             (
-                _has_its_records(CATALOGUE[check], proven, clustered)
+                _has_its_records(CATALOGUE[check], proven, clustered, looked)
                 and _is_of(policy.target, CATALOGUE[check])
             )
             or _names_area(policy, check)
@@ -186,7 +193,9 @@ def selected(policy: Policy, proven: bool = False, clustered: bool = False) -> l
     return chosen
 
 
-def _has_its_records(check: Check, proven: bool, clustered: bool) -> bool:
+def _has_its_records(check: Check, proven: bool, clustered: bool, looked: bool) -> bool:
+    if check.proof and check.cluster:
+        return looked
     return (proven or not check.proof) and (clustered or not check.cluster)
 
 

@@ -72,7 +72,7 @@ ATTACHMENTS, POOL_CONFIGS, STATES = (
     "SriovNetworkPoolConfig",
     "SriovNetworkNodeState",
 )
-_FIELDS = {
+FIELDS = {
     POLICIES: ("sriov_policies", "sriovnetworknodepolicies.sriovnetwork.openshift.io"),
     POOLS: ("ip_pools", "spiderippools.spiderpool.spidernet.io"),
     CONFIGS: ("multus_configs", "spidermultusconfigs.spiderpool.spidernet.io"),
@@ -88,12 +88,12 @@ _OF_ONE_NODE = ("host-local", "static")
 # What all of them need
 
 
-def _unread(fleet: Fleet, *kinds: str) -> list[Detail]:
+def unread(fleet: Fleet, *kinds: str) -> list[Detail]:
     """A detail for each kind that was not read."""
     found = []
     cluster = fleet.sriov.cluster
     for kind in kinds:
-        field, source = _FIELDS[kind]
+        field, source = FIELDS[kind]
         if getattr(cluster, field) is None:
             found.append(unclear(kind, cluster_reason(cluster, "attachments", source)))
     return found
@@ -102,7 +102,7 @@ def _unread(fleet: Fleet, *kinds: str) -> list[Detail]:
 def _no_nodes(fleet: Fleet) -> list[Detail]:
     """A detail when nodes are not known with their NICs."""
     cluster = fleet.sriov.cluster
-    found = _unread(fleet, STATES)
+    found = unread(fleet, STATES)
     if cluster.nodes is None:
         found.append(unclear("nodes", cluster_reason(cluster, "nodes", "nodes")))
     return found
@@ -147,7 +147,7 @@ def _below(config: Mapping[str, Any]) -> Mapping[str, Any]:
     ERROR,
     "Correct the field; a field that the API does not know is dropped without a word, and what it should do is not "
     "done.",
-    evidence=tuple([_FIELDS[kind][1] for kind in (POLICIES, POOLS, CONFIGS)]),
+    evidence=tuple([FIELDS[kind][1] for kind in (POLICIES, POOLS, CONFIGS)]),
 )
 def fields(fleet: Fleet) -> Outcome:
     """S76, S84-S86, S91, S92, S101, S103, S150."""
@@ -155,7 +155,7 @@ def fields(fleet: Fleet) -> Outcome:
     details = _of("001", wish.policies, wish.policy_issues)
     details += _of("001", wish.pools, wish.pool_issues)
     details += _of("001", wish.configs, wish.config_issues)
-    details += _unread(fleet, POLICIES, POOLS, CONFIGS)
+    details += unread(fleet, POLICIES, POOLS, CONFIGS)
     return weighed(details, "%d objects have known fields with good values.", _none(POLICIES, POOLS, CONFIGS))
 
 
@@ -164,12 +164,12 @@ def fields(fleet: Fleet) -> Outcome:
     "The pools that networks name exist",
     ERROR,
     "Make the pool, or correct its name below ippools of the part of the cniType.",
-    evidence=(_FIELDS[CONFIGS][1], _FIELDS[POOLS][1]),
+    evidence=(FIELDS[CONFIGS][1], FIELDS[POOLS][1]),
 )
 def pools_exist(fleet: Fleet) -> Outcome:
     """S88, S93: a pod does not start when the pool is missing, and nothing says so before."""
     wish = fleet.sriov
-    details = _unread(fleet, CONFIGS, POOLS)
+    details = unread(fleet, CONFIGS, POOLS)
     if wish.cluster.ip_pools is not None:
         configs = [config for config in _vf_configs(wish) if not _without_pool(config, wish)]
         details += _of("002", configs, wish.config_issues)
@@ -204,11 +204,11 @@ def _wrong_family(config: Mapping[str, Any], wish: ClusterWish) -> Iterator[Deta
     "Subnets of pools are networks without host bits",
     ERROR,
     "Write the network address of the prefix that you mean; check the prefix length first.",
-    evidence=(_FIELDS[POOLS][1],),
+    evidence=(FIELDS[POOLS][1],),
 )
 def subnets(fleet: Fleet) -> Outcome:
     """S77: older versions take such a subnet and mean another network than was read."""
-    details = _of("003", fleet.sriov.pools, fleet.sriov.pool_issues) + _unread(fleet, POOLS)
+    details = _of("003", fleet.sriov.pools, fleet.sriov.pool_issues) + unread(fleet, POOLS)
     return weighed(details, "%d pools have a good subnet.", _none(POOLS))
 
 
@@ -217,11 +217,11 @@ def subnets(fleet: Fleet) -> Outcome:
     "Gateway, addresses and routes of a pool belong to its subnet",
     ERROR,
     "Correct the field of the pool; addresses in use cannot be taken out of it.",
-    evidence=(_FIELDS[POOLS][1],),
+    evidence=(FIELDS[POOLS][1],),
 )
 def addresses(fleet: Fleet) -> Outcome:
     """S79-S81."""
-    details = _of("004", fleet.sriov.pools, fleet.sriov.pool_issues) + _unread(fleet, POOLS)
+    details = _of("004", fleet.sriov.pools, fleet.sriov.pool_issues) + unread(fleet, POOLS)
     return weighed(details, "%d pools with good addresses.", _none(POOLS))
 
 
@@ -230,7 +230,7 @@ def addresses(fleet: Fleet) -> Outcome:
     "Pools overlap neither each other nor the networks of the cluster",
     ERROR,
     "Give each rail a subnet of its own that nothing else in the cluster uses.",
-    evidence=(_FIELDS[POOLS][1], "pod CIDRs", "service CIDRs"),
+    evidence=(FIELDS[POOLS][1], "pod CIDRs", "service CIDRs"),
 )
 def overlaps(fleet: Fleet) -> Outcome:
     """S77, S78."""
@@ -241,7 +241,7 @@ def overlaps(fleet: Fleet) -> Outcome:
         for prefix in [find_prefix(cidr)]
         if prefix is not None
     ]
-    details = _unread(fleet, POOLS)
+    details = unread(fleet, POOLS)
     issues = list(wish.pool_issues)
     met = set()
     for pool in wish.pools:
@@ -276,7 +276,7 @@ def _cluster_networks(fleet: Fleet) -> list[str]:
 def _of_policies(fleet: Fleet, number: str, more: Iterable[Detail] = ()) -> list[Detail]:
     """What the rules of a check say of the policies; unknown where nodes or NICs are not."""
     wish = fleet.sriov
-    details = [*more, *_unread(fleet, POLICIES)]
+    details = [*more, *unread(fleet, POLICIES)]
     wrong = {detail.subject for detail in details}
     details += _of(number, [p for p in wish.policies if called(p) not in wrong], wish.policy_issues)
     return details + _no_nodes(fleet) if wish.policies else details
@@ -287,7 +287,7 @@ def _of_policies(fleet: Fleet, number: str, more: Iterable[Detail] = ()) -> list
     "Each policy takes NICs, and no two take the same",
     ERROR,
     "Give every NIC to one policy, by rootDevices or pfNames; take parts such as ens1f0#0-3 when two must share one.",
-    evidence=(_FIELDS[POLICIES][1], _FIELDS[STATES][1], "nodes"),
+    evidence=(FIELDS[POLICIES][1], FIELDS[STATES][1], "nodes"),
 )
 def selection(fleet: Fleet) -> Outcome:
     """S102, S104, S108, S109, S244: admission stops at the first pair that does not meet."""
@@ -306,7 +306,7 @@ def selection(fleet: Fleet) -> Outcome:
     "No policy wants more virtual functions than the NIC can have",
     ERROR,
     "Lower numVfs, or raise NUM_OF_VFS of the firmware and reboot; switch SR-IOV on in the BIOS when there are none.",
-    evidence=(_FIELDS[POLICIES][1], _FIELDS[STATES][1]),
+    evidence=(FIELDS[POLICIES][1], FIELDS[STATES][1]),
 )
 def counts(fleet: Fleet) -> Outcome:
     """S105, S107."""
@@ -318,7 +318,7 @@ def counts(fleet: Fleet) -> Outcome:
     "Link type, NIC and type of the network agree",
     ERROR,
     "Set linkType of the policy to what the NIC has, and cniType sriov for eth, ib-sriov for ib.",
-    evidence=(_FIELDS[POLICIES][1], _FIELDS[CONFIGS][1], _FIELDS[STATES][1]),
+    evidence=(FIELDS[POLICIES][1], FIELDS[CONFIGS][1], FIELDS[STATES][1]),
 )
 def link_types(fleet: Fleet) -> Outcome:
     """S75, S106, S112."""
@@ -334,7 +334,7 @@ def link_types(fleet: Fleet) -> Outcome:
                 details.append(bad(subject, message, pf.link_type, found))
     details = _of_policies(fleet, "009", details)
     details += _of("009", _vf_configs(wish), wish.config_issues)
-    details += _unread(fleet, CONFIGS)
+    details += unread(fleet, CONFIGS)
     return weighed(details, "%d objects agree about the link type.", _none(POLICIES, CONFIGS))
 
 
@@ -343,13 +343,13 @@ def link_types(fleet: Fleet) -> Outcome:
     "NICs that somebody else manages are as their policy wants them",
     ERROR,
     "Make the virtual functions and the MTU first (externallyManaged only gives them out), or lower what is wanted.",
-    evidence=(_FIELDS[POLICIES][1], _FIELDS[STATES][1]),
+    evidence=(FIELDS[POLICIES][1], FIELDS[STATES][1]),
 )
 def external(fleet: Fleet) -> Outcome:
     """S110."""
     wish = fleet.sriov
     chosen = [policy for policy in wish.policies if mapping(policy, "spec").get("externallyManaged") is True]
-    details = _of("021", chosen, wish.policy_issues) + _unread(fleet, POLICIES)
+    details = _of("021", chosen, wish.policy_issues) + unread(fleet, POLICIES)
     if chosen:
         details += _no_nodes(fleet)
     return weighed(details, "%d policies find what they want.", "No policy has externallyManaged.")
@@ -360,12 +360,12 @@ def external(fleet: Fleet) -> Outcome:
     "Virtual functions for RDMA keep the driver of their NIC",
     ERROR,
     "Set deviceType: netdevice; a function that is bound to vfio-pci has no RDMA device.",
-    evidence=(_FIELDS[POLICIES][1], _FIELDS[CONFIGS][1]),
+    evidence=(FIELDS[POLICIES][1], FIELDS[CONFIGS][1]),
 )
 def drivers(fleet: Fleet) -> Outcome:
     """S106: the same holds when the policy is silent about RDMA, and a network for RDMA uses its resource."""
     wish = fleet.sriov
-    details = _unread(fleet, POLICIES)
+    details = unread(fleet, POLICIES)
     made = {
         "%s/%s" % (wish.prefix, text(mapping(policy, "spec").get("resourceName"))): name(policy)
         for policy in wish.effective
@@ -388,12 +388,12 @@ def drivers(fleet: Fleet) -> Outcome:
     "The isolation of RDMA devices fits the namespace mode of the nodes",
     CRITICAL,
     "Exclusive mode goes with rdmaIsolation: true, shared mode with false; the module netns_mode changes the mode.",
-    evidence=(_FIELDS[CONFIGS][1], _FIELDS[ATTACHMENTS][1], "rdma-netlink"),
+    evidence=(FIELDS[CONFIGS][1], FIELDS[ATTACHMENTS][1], "rdma-netlink"),
 )
 def isolation(fleet: Fleet) -> Outcome:
     """S87, S90, S171, S177, S218."""
     wish = fleet.sriov
-    details = _unread(fleet, CONFIGS)
+    details = unread(fleet, CONFIGS)
     modes = _modes(fleet)
     found = sorted(set(modes.values()))
     if len(found) > 1:
@@ -448,12 +448,12 @@ def _plugins(spec: Any) -> list[dict[str, Any]]:
     "The resource of each network is one that a policy makes",
     ERROR,
     "Write PREFIX/NAME with the resourceName of the policy; a name that nobody makes shows only when a pod is pending.",
-    evidence=(_FIELDS[CONFIGS][1], _FIELDS[POLICIES][1], _FIELDS[ATTACHMENTS][1]),
+    evidence=(FIELDS[CONFIGS][1], FIELDS[POLICIES][1], FIELDS[ATTACHMENTS][1]),
 )
 def resources(fleet: Fleet) -> Outcome:
     """S88, S90, S119."""
     wish = fleet.sriov
-    details = _unread(fleet, CONFIGS, POLICIES, ATTACHMENTS)
+    details = unread(fleet, CONFIGS, POLICIES, ATTACHMENTS)
     have = {(entry.namespace, entry.name): entry.resource for entry in wish.cluster.network_attachments or ()}
     rest = []
     for config in _vf_configs(wish):
@@ -479,12 +479,12 @@ def resources(fleet: Fleet) -> Outcome:
     "No MTU is larger than that of what lies below it",
     ERROR,
     "Raise the MTU of the physical function first (mtu of the policy), and that of the switch before; then the VF's.",
-    evidence=(_FIELDS[CONFIGS][1], _FIELDS[POLICIES][1], _FIELDS[STATES][1]),
+    evidence=(FIELDS[CONFIGS][1], FIELDS[POLICIES][1], FIELDS[STATES][1]),
 )
 def mtus(fleet: Fleet) -> Outcome:
     """S36: pod, virtual function, physical function; what the switches have is not known here."""
     wish = fleet.sriov
-    details = _unread(fleet, CONFIGS, POLICIES, STATES)
+    details = unread(fleet, CONFIGS, POLICIES, STATES)
     for node, asked in wish.wishes.items():
         for entry in wish.states[node].interfaces:
             if entry.pci in asked.pfs:
@@ -512,12 +512,12 @@ def _mtu_of(subject: str, entry: Any, wish: PfWish) -> Detail:
     "Partition keys fit into the table of a port, and somebody enforces them",
     WARNING,
     "Spread the networks over nodes by policies, or share keys; set enableIbKubernetes: true where there is a key.",
-    evidence=(_FIELDS[CONFIGS][1], _FIELDS[ATTACHMENTS][1]),
+    evidence=(FIELDS[CONFIGS][1], FIELDS[ATTACHMENTS][1]),
 )
 def partitions(fleet: Fleet) -> Outcome:
     """S151, S153."""
     wish = fleet.sriov
-    details = _unread(fleet, CONFIGS, ATTACHMENTS)
+    details = unread(fleet, CONFIGS, ATTACHMENTS)
     keys = _keys(wish)
     by_node = {
         node: {key for resource, key in keys if resource in asked.resources}
@@ -550,12 +550,12 @@ def _keys(wish: ClusterWish) -> set[tuple[str, str]]:
     "Addresses of networks on several nodes are given out for the whole cluster",
     ERROR,
     "Use the pools of Spiderpool (or another IPAM of the cluster); host-local gives one address on several nodes.",
-    evidence=(_FIELDS[ATTACHMENTS][1], "sriovnetworks.sriovnetwork.openshift.io"),
+    evidence=(FIELDS[ATTACHMENTS][1], "sriovnetworks.sriovnetwork.openshift.io"),
 )
 def address_management(fleet: Fleet) -> Outcome:
     """S154, S188."""
     wish = fleet.sriov
-    details = _unread(fleet, ATTACHMENTS)
+    details = unread(fleet, ATTACHMENTS)
     for entry in wish.cluster.network_attachments or ():
         for plugin in _plugins(entry.spec):
             if text(plugin.get("type")) in _ON_VF:
@@ -601,11 +601,11 @@ def _ipam(subject: str, cni: str, kind: str, resource: str, wish: ClusterWish) -
     "No node is in two pools",
     ERROR,
     "Make the node selectors of the SriovNetworkPoolConfigs exclude each other; a node in two is never drained.",
-    evidence=(_FIELDS[POOL_CONFIGS][1], "nodes"),
+    evidence=(FIELDS[POOL_CONFIGS][1], "nodes"),
 )
 def one_pool(fleet: Fleet) -> Outcome:
     """S120."""
-    details = _unread(fleet, POOL_CONFIGS) + _nodes_unread(fleet)
+    details = unread(fleet, POOL_CONFIGS) + _nodes_unread(fleet)
     by_node: dict[str, list[str]] = {}
     for pool, _wanted, chosen in _node_pools(fleet):
         for node in chosen:
@@ -625,11 +625,11 @@ def one_pool(fleet: Fleet) -> Outcome:
     "Each pool lets at least one node be drained, and says how many",
     ERROR,
     "Set maxUnavailable to a number from 1 on; a percentage rounds down, and 0 stops every drain for ever.",
-    evidence=(_FIELDS[POOL_CONFIGS][1], "nodes"),
+    evidence=(FIELDS[POOL_CONFIGS][1], "nodes"),
 )
 def unavailable(fleet: Fleet) -> Outcome:
     """S120, S121."""
-    details = _unread(fleet, POOL_CONFIGS) + _nodes_unread(fleet)
+    details = unread(fleet, POOL_CONFIGS) + _nodes_unread(fleet)
     for pool, wanted, chosen in _node_pools(fleet):
         subject = "%s %s" % (POOL_CONFIGS, pool)
         limit = pool_config.limit(wanted, len(chosen))
@@ -667,7 +667,7 @@ def _node_pools(fleet: Fleet) -> Iterator[tuple[str, Any, list[str]]]:
 
 def _with_wishes(check: Callable[[Fleet], list[Detail]], fleet: Fleet, good: str) -> Outcome:
     """The details of a check about the nodes of which something is wanted."""
-    missing = [*_unread(fleet, POLICIES), *_no_nodes(fleet)]
+    missing = [*unread(fleet, POLICIES), *_no_nodes(fleet)]
     details = missing or check(fleet)
     return weighed(details, good, NO_WISH if fleet.sriov.policies else _none(POLICIES))
 
@@ -678,7 +678,7 @@ def _with_wishes(check: Callable[[Fleet], list[Detail]], fleet: Fleet, good: str
     ERROR,
     "Look at the device plugin's pod on the node; when fewer are there, at virtual functions that pods hold since a "
     "restart of it.",
-    evidence=("nodes", _FIELDS[POLICIES][1], _FIELDS[STATES][1]),
+    evidence=("nodes", FIELDS[POLICIES][1], FIELDS[STATES][1]),
 )
 def allocatable(fleet: Fleet) -> Outcome:
     """S119, S183."""
@@ -714,7 +714,7 @@ def _amounts_of(node: ClusterNode, asked: NodeWish, prefix: str) -> Iterator[Det
     ERROR,
     "Wait while something is under way (module sriov_node_state_info tells what); read the log of the config daemon of "
     "a node that failed.",
-    evidence=(_FIELDS[STATES][1], _FIELDS[POLICIES][1], "nodes"),
+    evidence=(FIELDS[STATES][1], FIELDS[POLICIES][1], "nodes"),
 )
 def node_states(fleet: Fleet) -> Outcome:
     """S113-S117: Succeeded alone says nothing, a fresh state has it too."""
@@ -757,7 +757,7 @@ def _state(state: SriovNodeState, asked: NodeWish) -> Detail:
     ERROR,
     "Restart the config daemon of the node; when the number stays wrong, look for SR-IOV in BIOS and firmware.",
     needs=("pci",),
-    evidence=("/sys/bus/pci/devices", "/sys/class/infiniband", _FIELDS[STATES][1]),
+    evidence=("/sys/bus/pci/devices", "/sys/class/infiniband", FIELDS[STATES][1]),
     cluster=True,
 )
 def hosts(fleet: Fleet) -> dict[str, Outcome]:
@@ -767,7 +767,7 @@ def hosts(fleet: Fleet) -> dict[str, Outcome]:
 
 def _host(node: Node, fleet: Fleet) -> Outcome:
     live, wish = fleet.cluster_nodes[node.name], fleet.sriov
-    missing = [*_unread(fleet, POLICIES), *_no_nodes(fleet)]
+    missing = [*unread(fleet, POLICIES), *_no_nodes(fleet)]
     if missing:
         return unknown(missing[0].message)
     if live is None:

@@ -30,7 +30,7 @@ _TUNNELS = frozenset((768, 769, 776, 778, 823))
 _FALLBACK = ("gretap0", "erspan0", "ip6gre0", "ifb0", "ifb1", "dummy0", "bond0", "teql0")
 """Names of those that look like Ethernet; they are down."""
 _NO_RAIL = (DEFAULT_INTERFACE, "veth0")
-"""The interface of the cluster's network, and the one that Spiderpool adds in underlay mode (S134)."""
+"""The interface of the cluster's network, and the one that Spiderpool adds in underlay mode."""
 _IFF_UP = 1
 _ADDRESS = re.compile(r"[0-9]+: (\S+) (inet6?) (\S+)(?: brd (\S+))?.*? scope (\S+).*")
 _RULE = re.compile(r"([0-9]+): from (\S+) (?:.* )?lookup (\S+).*")

@@ -276,9 +276,11 @@ class ClusterWish:
 
 def as_manifest(entry: ApiObject, kind: str) -> dict[str, Any]:
     """An object of a snapshot as the manifest that it was."""
-    metadata = {"name": entry.name}
+    metadata: dict[str, Any] = {"name": entry.name}
     if entry.namespace:
         metadata["namespace"] = entry.namespace
+    if entry.annotations:
+        metadata["annotations"] = entry.annotations
     return {"kind": kind, "metadata": metadata, "spec": entry.spec}
 
 

@@ -17,7 +17,10 @@ import yaml
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import collect, recorded, sources
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import connect
-from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import SUBSETS, ClusterSnapshot
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (
+    DEFAULT_SUBSETS,
+    ClusterSnapshot,
+)
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.modules import cluster_info
 from ansible_collections.rdma.k8s.tests.support import change_run, cluster_objects, module_run
@@ -262,7 +265,7 @@ def read(wire: Wire, directory: Path, *subsets: str) -> ClusterSnapshot:
     """Read from it, without waiting between attempts."""
     cluster = connect(wire.api.kubeconfig(directory))
     cluster._sleep = lambda seconds: None  # type: ignore[method-assign]
-    return collect.collect(sources.LiveSource(cluster), "c", subsets or SUBSETS)
+    return collect.collect(sources.LiveSource(cluster), "c", subsets or DEFAULT_SUBSETS)
 
 
 def test_calls_do_not_grow_with_nodes(wire: Wire, tmp_path: Path) -> None:
