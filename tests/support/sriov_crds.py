@@ -198,7 +198,7 @@ def served(cluster: Cluster) -> Iterator[None]:
             cluster.apply(crd)
         cluster.apply(namespace)
         for crd in CRDS:
-            _wait_until_established(cluster, crd)
+            wait_until_established(cluster, crd)
         yield
     finally:
         for crd in CRDS:
@@ -206,7 +206,26 @@ def served(cluster: Cluster) -> Iterator[None]:
         cluster.delete(namespace)
 
 
-def _wait_until_established(cluster: Cluster, crd: dict[str, Any]) -> None:
+def wait_until_taken(cluster: Cluster, document: dict[str, Any]) -> None:
+    """Wait until the server validates by a definition that has just been changed, and takes the document."""
+    end = time.monotonic() + PATIENCE
+    while not _takes(cluster, document):
+        assert time.monotonic() < end, document
+        time.sleep(0.2)
+
+
+def _takes(cluster: Cluster, document: dict[str, Any]) -> bool:
+    try:
+        cluster.apply(document, dry_run=True)
+    except RdmaError as error:
+        if not error.code.startswith("kube_"):
+            raise
+        return False
+    return True
+
+
+def wait_until_established(cluster: Cluster, crd: dict[str, Any]) -> None:
+    """Wait until the server serves a kind."""
     spec = crd["spec"]
     path = "/apis/%s/%s/%s" % (spec["group"], spec["versions"][0]["name"], spec["names"]["plural"])
     end = time.monotonic() + PATIENCE
@@ -223,6 +242,12 @@ def _answers(cluster: Cluster, path: str) -> bool:
             raise
         return False
     return True
+
+
+def _function(place: str, number: int) -> dict[str, Any]:
+    """A virtual function of a PF, as the daemon lists it."""
+    address = "%s%02x.%d" % (place[:8], 1 + number // 8, number % 8)
+    return {"vfID": number, "driver": "mlx5_core", "mtu": 1500, "pciAddress": address}
 
 
 class Operator:
@@ -250,10 +275,7 @@ class Operator:
 
     def say(self, node: str, sync: str, vfs: int, error: str = "", listed: int | None = None) -> None:
         """What the daemon tells: the number of functions as set, and how many it lists."""
-        functions = [
-            {"vfID": number, "driver": "mlx5_core", "mtu": 1500}
-            for number in range(vfs if listed is None else listed)
-        ]
+        count = vfs if listed is None else listed
         interfaces = [
             {
                 "name": "ens%df0np0" % (number + 1),
@@ -265,7 +287,7 @@ class Operator:
                 "numVfs": vfs,
                 "totalvfs": 16,
                 "linkType": "ETH",
-                "Vfs": functions,
+                "Vfs": [_function(place, vf) for vf in range(count)],
             }
             for number, place in enumerate(self._places)
         ]
