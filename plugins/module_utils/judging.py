@@ -14,10 +14,10 @@ from typing import Any, Optional
 from . import deps
 from .core.checks.judge import NodeInput, judge
 from .core.checks.policy import Policy
-from .core.checks.tool import STAMP
 from .core.cluster_snapshot import ClusterSnapshot
 from .core.errors import RdmaError
 from .core.report.document import ResultDocument
+from .core.stamps import STAMP
 from .garbage import without_collection
 from .version import VERSION
 

@@ -19,10 +19,10 @@ from .. import judging, records
 from ..core import json_text
 from ..core.checks.judge import NodeInput, judge
 from ..core.checks.policy import Policy
-from ..core.checks.tool import seconds_between
 from ..core.cluster_snapshot import KIND as CLUSTER_KIND, ClusterSnapshot
 from ..core.errors import RdmaError
 from ..core.report.document import KIND, ResultDocument
+from ..core.stamps import seconds_between
 from ..version import VERSION
 from . import archive
 from .near import did_you_mean

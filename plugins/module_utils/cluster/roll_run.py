@@ -518,12 +518,11 @@ class Roll:
 
     def _delete(self, namespace: str, name: str, uid: str) -> None:
         """A pod, with its own grace, if it is still the one of this UID."""
-        path = "/api/v1/namespaces/%s/pods/%s" % (quote(namespace, safe=""), quote(name, safe=""))
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        metadata = {"namespace": namespace, "name": name, "uid": uid}
         try:
-            self._cluster.send("DELETE", path, options)
+            self._cluster.delete({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
         except RdmaError as error:
-            if error.code not in ("kube_not_found", "kube_conflict"):
+            if error.code != "kube_conflict":  # it is another one, so that one has gone
                 raise
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import wraps
 from typing import Callable, Optional
 
 from ..ack import device_plugin, fabric_ip, names, node_resource
@@ -22,9 +21,11 @@ from ..cluster_snapshot import ClusterNode, ClusterSnapshot, DaemonSet, DriverPo
 from ..finding import CRITICAL, ERROR, WARNING, Detail
 from ..nics import Nic
 from ..snapshot import Link
+from ..stamps import seconds_between
 from .context import Fleet, Node, cluster_reason
 from .node import running_mode
 from .policy import Policy
+from .reads import needs, unread, why_unread
 from .registry import (
     Outcome,
     bad,
@@ -42,7 +43,6 @@ from .registry import (
     unknown,
     weighed,
 )
-from .tool import seconds_between
 
 SETTLED_AFTER = 300
 """Seconds for which amounts of before a restart can still stand there (A57)."""
@@ -85,25 +85,6 @@ def _lingjun(cluster: ClusterSnapshot) -> list[ClusterNode]:
 def _plugin(cluster: ClusterSnapshot) -> Optional[DaemonSet]:
     wanted = (names.NAMESPACE, names.DAEMONSET)
     return next((d for d in cluster.daemonsets or () if (d.namespace, d.name) == wanted), None)
-
-
-def _no_daemonsets(cluster: ClusterSnapshot) -> Optional[Outcome]:
-    if cluster.daemonsets is not None:
-        return None
-    return unknown(cluster_reason(cluster, "drivers", "daemonsets.apps"))
-
-
-def _with_nodes(check: Callable[[Fleet], Outcome]) -> Callable[[Fleet], Outcome]:
-    """Unknown where the nodes were not read."""
-
-    @wraps(check)
-    def guarded(fleet: Fleet) -> Outcome:
-        cluster = _api(fleet)
-        if cluster.nodes is None:
-            return unknown(cluster_reason(cluster, "nodes", "nodes"))
-        return check(fleet)
-
-    return guarded
 
 
 def _detail(reason: Reason, subject: str) -> Detail:
@@ -151,7 +132,7 @@ def _at_least(subject: str, what: str, told: str, least: tuple[int, int]) -> Det
 def rollout(fleet: Fleet) -> Outcome:
     """A1, A50-A52: counts agree also where a Lingjun node has no pod and another node has one."""
     cluster = _api(fleet)
-    missing = _no_daemonsets(cluster)
+    missing = unread(cluster, "daemonsets")
     if missing is not None:
         return missing
     plugin = _plugin(cluster)
@@ -164,7 +145,7 @@ def rollout(fleet: Fleet) -> Outcome:
         for reason in device_plugin.judge(status, wanted, ready)
     ]
     if wanted is None:
-        reason = cluster_reason(cluster, "nodes", "nodes").rstrip(".")
+        reason = why_unread(cluster, "nodes")
         details.append(unclear(names.DAEMONSET, "which nodes it must cover is not known: " + reason))
     elif ready is None:
         reason = cluster_reason(cluster, "drivers", "pods").rstrip(".")
@@ -188,7 +169,7 @@ def _with_trouble(detail: Detail, pods: Iterable[DriverPod]) -> Detail:
     "Look at the plugin's pod on that node, its log, and /dev/infiniband there; restart the pod when all are good.",
     evidence=("nodes",),
 )
-@_with_nodes
+@needs("nodes")
 def amounts(fleet: Fleet) -> Outcome:
     """A2, A55, A56: a number of tokens, not of NICs."""
     details = []
@@ -209,13 +190,13 @@ def amounts(fleet: Fleet) -> Outcome:
     "Restart the plugin's pod on that node; right after a restart wait five minutes and read again.",
     evidence=("nodes", "pods"),
 )
-@_with_nodes
+@needs("nodes")
 def settled(fleet: Fleet) -> Outcome:
     """A57, A94, A102, A103: a pod that is ready says nothing, and amounts of before a restart can still stand there."""
     cluster = _api(fleet)
     plugin = _plugin(cluster)
     if plugin is None or plugin.pods is None:
-        return _no_daemonsets(cluster) or skipped(NO_PLUGIN)
+        return unread(cluster, "daemonsets") or skipped(NO_PLUGIN)
     pods = {pod.node: pod for pod in plugin.pods if pod.ready and not pod.deleted}
     details = []
     for node in _lingjun(cluster):
@@ -252,11 +233,11 @@ def _youngest(stamps: Iterable[str], now: str) -> Optional[float]:
     "Keep one of them: uninstall the other, or keep it off Lingjun nodes by a node selector.",
     evidence=("daemonsets.apps", "pods", "nodes"),
 )
-@_with_nodes
+@needs("nodes")
 def other_plugins(fleet: Fleet) -> Outcome:
     """A71, A72: ancestors of the plugin register a resource of the same name; DRANET gives the NICs themselves."""
     cluster = _api(fleet)
-    missing = _no_daemonsets(cluster)
+    missing = unread(cluster, "daemonsets")
     if missing is not None:
         return missing
     lingjun = {node.name for node in _lingjun(cluster)}
@@ -290,7 +271,7 @@ def _rival(found: DaemonSet, shared: list[str], policy: Policy) -> Detail:
     "Give the node back the label; the other nodes of its pool have it.",
     evidence=("nodes",),
 )
-@_with_nodes
+@needs("nodes")
 def labels(fleet: Fleet) -> Outcome:
     """A13, A14, A16: the label tells a Lingjun node, never its name; which others a pool has its nodes tell."""
     nodes = _api(fleet).nodes or ()
@@ -340,11 +321,11 @@ def _trait(node: ClusterNode) -> str:
     "Remove the taint, or have the plugin tolerate it: its pods are kept away from that node.",
     evidence=("nodes", "daemonsets.apps"),
 )
-@_with_nodes
+@needs("nodes")
 def taints(fleet: Fleet) -> Outcome:
     """A1, A13: the taint of Lingjun nodes is tolerated; others, and a node selector, keep the plugin away."""
     cluster = _api(fleet)
-    missing = _no_daemonsets(cluster)
+    missing = unread(cluster, "daemonsets")
     plugin = _plugin(cluster)
     if missing is not None or plugin is None:
         return missing or skipped(NO_PLUGIN)
@@ -394,7 +375,7 @@ def _of_lingjun(
     "Use a newer image for the group of nodes.",
     evidence=("nodes",),
 )
-@_with_nodes
+@needs("nodes")
 def kernel(fleet: Fleet) -> Outcome:
     """A11."""
 
@@ -411,7 +392,7 @@ def kernel(fleet: Fleet) -> Outcome:
     "Make the node pool anew with containerd; no other runtime is supported there.",
     evidence=("nodes",),
 )
-@_with_nodes
+@needs("nodes")
 def runtime(fleet: Fleet) -> Outcome:
     """A11."""
 
@@ -433,7 +414,7 @@ def runtime(fleet: Fleet) -> Outcome:
     "Upgrade the cluster, then its node pools.",
     evidence=("/version", "nodes"),
 )
-@_with_nodes
+@needs("nodes")
 def kubernetes(fleet: Fleet) -> Outcome:
     """A10."""
 
@@ -492,7 +473,7 @@ def _control_groups(node: Node, found: ClusterNode) -> Outcome:
     "another thing (RDMA-ACK-018).",
     evidence=("pod CIDRs", "service CIDRs", "nodes"),
 )
-@_with_nodes
+@needs("nodes")
 def single_stack(fleet: Fleet) -> Outcome:
     """A12: the IPv6 that pods off the host network need is no network of Kubernetes."""
     cluster = _api(fleet)

@@ -21,7 +21,9 @@ from ..finding import CRITICAL, ERROR, WARNING, Detail
 from ..oke import driver_rights, shapes
 from ..oke.constants import DRIVER
 from ..oke.installed import MOVE_IB, PROFILE_PROVIDER, RANGE_ATTRIBUTE, WEBHOOK, Program
-from .context import Fleet, Node, cluster_reason
+from ..stamps import seconds_between
+from .context import Fleet, Node
+from .reads import needs, unread, why_unread
 from .registry import (
     Outcome,
     bad,
@@ -36,7 +38,6 @@ from .registry import (
     unclear,
     unknown,
 )
-from .tool import seconds_between
 
 NO_DRIVER = "No DaemonSet of DRANET is in the cluster; see RDMA-DRA-001."
 OLDEST_KUBERNETES = (1, 34)
@@ -70,10 +71,8 @@ def with_driver(check: Callable[[Fleet], Outcome]) -> Callable[[Fleet], Outcome]
 
 def no_driver(fleet: Fleet) -> Optional[Outcome]:
     """Why nothing can be said about DRANET."""
-    cluster = fleet.installed.cluster
-    if cluster.daemonsets is None:
-        return unknown(cluster_reason(cluster, "drivers", "daemonsets.apps"))
-    return None if fleet.installed.dranet else skipped(NO_DRIVER)
+    missing = unread(fleet.installed.cluster, "daemonsets")
+    return missing or (None if fleet.installed.dranet else skipped(NO_DRIVER))
 
 
 def _programs(fleet: Fleet) -> tuple[Program, ...]:
@@ -163,11 +162,12 @@ def strategy(fleet: Fleet) -> Outcome:
     rolling = [found for found in _programs(fleet) if found.daemonset.strategy != "OnDelete"]
     if not rolling:
         return passed("OnDelete.")
-    if fleet.installed.cluster.nodes is None:
-        return unknown(cluster_reason(fleet.installed.cluster, "nodes", "nodes"))
+    missing = unread(fleet.installed.cluster, "nodes")
+    if missing is not None:
+        return missing
     rolled = [
         "%s (%s)" % (node.name, state)
-        for node in fleet.installed.cluster.nodes
+        for node in fleet.installed.cluster.nodes or ()
         for key, state in node.annotations.items()
         if ROLL_STATE.fullmatch(key) and state not in ROLL_ENDED
     ]
@@ -264,7 +264,7 @@ def kubernetes(fleet: Fleet) -> Outcome:
     cluster = fleet.installed.cluster
     details = [_served(cluster)]
     if cluster.nodes is None:
-        details.append(unclear("nodes", cluster_reason(cluster, "nodes", "nodes").rstrip(".")))
+        details.append(unclear("nodes", why_unread(cluster, "nodes")))
     old: dict[str, list[str]] = {}
     for node in cluster.nodes or ():
         old.setdefault(node.kubelet, []).append(node.name)
@@ -304,15 +304,14 @@ def _served(cluster: ClusterSnapshot) -> Detail:
     "Make one with the module device_class; a claim names a class.",
     evidence=("deviceclasses.resource.k8s.io",),
 )
+@needs("device_classes")
 def device_class(fleet: Fleet) -> Outcome:
     """F99: the driver of the devices is dra.net. Classes that claims and templates name must exist, too."""
     cluster = fleet.installed.cluster
-    if cluster.device_classes is None:
-        return unknown(cluster_reason(cluster, "dra", "deviceclasses.resource.k8s.io"))
-    known = {entry.name for entry in cluster.device_classes}
+    known = {entry.name for entry in cluster.device_classes or ()}
     chosen = [
         entry.name
-        for entry in cluster.device_classes
+        for entry in cluster.device_classes or ()
         if any(_SELECTS.search(text) for text in entry.selectors)
     ]
     if not chosen:
@@ -348,11 +347,9 @@ def device_class(fleet: Fleet) -> Outcome:
     evidence=("resourceslices.resource.k8s.io",),
 )
 @with_driver
+@needs("slices")
 def slices(fleet: Fleet) -> Outcome:
     """F99: one pool for each node; all slices of its newest generation are there."""
-    cluster = fleet.installed.cluster
-    if cluster.slices is None:
-        return unknown(cluster_reason(cluster, "dra", "resourceslices.resource.k8s.io"))
     if any(found.daemonset.pods is None for found in fleet.installed.dranet):
         return unknown(
             "The pods of DRANET could not be read, so it is not known which nodes have slices to publish."
@@ -376,10 +373,7 @@ def slices(fleet: Fleet) -> Outcome:
 
 def published(check: Callable[[Node, list[SliceDevice]], Outcome], fleet: Fleet) -> dict[str, Outcome]:
     """A judgement of what each node publishes; unknown where that is not known."""
-    cluster = fleet.installed.cluster
-    missing = no_driver(fleet)
-    if missing is None and cluster.slices is None:
-        missing = unknown(cluster_reason(cluster, "dra", "resourceslices.resource.k8s.io"))
+    missing = no_driver(fleet) or unread(fleet.installed.cluster, "slices")
     outcomes = {}
     for node in fleet.nodes:
         entry = fleet.cluster_nodes[node.name]
@@ -474,12 +468,13 @@ def _with_rdma_on(node: Node, devices: list[SliceDevice]) -> Outcome:
     "The message is that of the driver; look its cause up in the checks of the node, areas OCA, IMDS and RANGE.",
     evidence=("events",),
 )
+@needs("prepare_events")
 def failing(fleet: Fleet) -> Outcome:
     """F44, F97: a young failure may heal by itself, as that of a NIC without its address yet."""
     cluster = fleet.installed.cluster
-    if cluster.prepare_events is None:
-        return unknown(cluster_reason(cluster, "events", "events"))
-    details = [found for found in [_failing(event, cluster) for event in cluster.prepare_events] if found]
+    details = [
+        found for found in [_failing(event, cluster) for event in cluster.prepare_events or ()] if found
+    ]
     if not details:
         return passed("No claim fails.")
     return rolled_up(details, "%d failures, none older than five minutes.", "")
@@ -548,13 +543,12 @@ def template(fleet: Fleet) -> Outcome:
     evidence=("clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"),
 )
 @with_driver
+@needs("driver_accounts")
 def rights(fleet: Fleet) -> Outcome:
     """F119: by ClusterRoles, since nodes and slices have no namespace and claims are in any."""
     cluster = fleet.installed.cluster
-    if cluster.driver_accounts is None:
-        sources = ("clusterrolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io")
-        return unknown(cluster_reason(cluster, "permissions", *sources))
-    known = {(entry.namespace, entry.name): entry for entry in cluster.driver_accounts}
+    accounts = cluster.driver_accounts or ()
+    known = {(entry.namespace, entry.name): entry for entry in accounts}
     details = []
     for found in fleet.installed.dranet:
         wanted = (found.daemonset.namespace, found.daemonset.service_account or "default")
@@ -563,7 +557,7 @@ def rights(fleet: Fleet) -> Outcome:
             details += _rights_of(account, cluster.server.version)
     return rolled_up(
         details,
-        "%s: all rights are there." % listed(_accounts(cluster.driver_accounts)),
+        "%s: all rights are there." % listed(_accounts(accounts)),
         "No account is known.",
     )
 
@@ -636,12 +630,11 @@ def one_image(fleet: Fleet) -> Outcome:
     "Bring back the driver pod of the node: it must release the devices before the claim can go.",
     evidence=("resourceclaims.resource.k8s.io",),
 )
+@needs("claims")
 def stuck(fleet: Fleet) -> Outcome:
     """DEV-24: a claim waits for its driver; where that is away, it waits for ever."""
     cluster = fleet.installed.cluster
-    if cluster.claims is None:
-        return unknown(cluster_reason(cluster, "dra", "resourceclaims.resource.k8s.io"))
-    own = [claim for claim in cluster.claims if _is_ours(claim)]
+    own = [claim for claim in cluster.claims or () if _is_ours(claim)]
     details = []
     for claim in own:
         age = seconds_between(claim.deleted, cluster.collected_at) if claim.deleted else None

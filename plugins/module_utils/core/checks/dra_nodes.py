@@ -17,8 +17,9 @@ from ..cluster_snapshot import SliceDevice
 from ..finding import CRITICAL, ERROR, Detail
 from ..oke.constants import DRIVER
 from ..snapshot import PciFunction
-from .context import Fleet, Node, cluster_reason
+from .context import Fleet, Node
 from .dra import device_of, published
+from .reads import unread
 from .registry import Outcome, bad, failed, fleet_check, ok, passed, rolled_up, unknown
 
 NRI_SOCKET = "/var/run/nri/nri.sock"
@@ -77,8 +78,9 @@ def given_back(fleet: Fleet) -> dict[str, Outcome]:
 
     def check(node: Node, devices: list[SliceDevice]) -> Outcome:
         entry = fleet.cluster_nodes[node.name]
-        if cluster.claims is None:
-            return unknown(cluster_reason(cluster, "dra", "resourceclaims.resource.k8s.io"))
+        missing = unread(cluster, "claims")
+        if missing is not None:
+            return missing
         name = entry.name if entry is not None else ""
         pools = {name, *[held_slice.pool for held_slice in fleet.installed.slices.get(name, ())]}
         return _given_back_on(node, devices, set().union(*[held.get(pool, set()) for pool in pools]))

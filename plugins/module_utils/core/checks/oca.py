@@ -19,6 +19,7 @@ from ..oke import addressing, layout, oca
 from ..oke.constants import DEFAULT_OCA_NETWORK
 from ..oke.installed import Program
 from ..oke.oca_file import netmask_of
+from ..stamps import seconds_between
 from .context import Fleet, Node
 from .dra import no_driver
 from .registry import (
@@ -36,7 +37,6 @@ from .registry import (
     unknown,
     warned,
 )
-from .tool import seconds_between
 
 DIRECTORY = "/etc/oracle-cloud-agent/plugins/oci-hpc/oci-hpc-configure"
 NETWORK_FILE = DIRECTORY + "/rdma_network.json"

@@ -20,7 +20,8 @@ from ..oke.constants import DEFAULT_CHILD_RANGE, MAX_NICS
 from ..oke.networks import OPTIONS
 from ..snapshot import Route
 from ..workloads.wish import OKE
-from .context import Fleet, Node, cluster_reason, most_common
+from .context import Fleet, Node, most_common
+from .reads import unread
 from .registry import (
     Outcome,
     bad,
@@ -506,8 +507,9 @@ def _as_it_runs(fleet: Fleet, node: Node) -> Optional[Outcome]:
     if entry is None:
         return unknown(fleet.why_no_cluster_node(node))
     found = fleet.installed
-    if found.cluster.slices is None:
-        return unknown(cluster_reason(found.cluster, "dra", "resourceslices.resource.k8s.io"))
+    missing = unread(found.cluster, "slices")
+    if missing is not None:
+        return missing
     wanted = node.range_text
     details = []
     held = found.range_pod(entry.name)

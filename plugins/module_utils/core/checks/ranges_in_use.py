@@ -15,8 +15,9 @@ from ..net import find_prefix
 from ..oke.constants import ATTRIBUTE_DOMAIN, DEFAULT_CHILD_RANGE, DRIVER, MAX_LENGTH, MIN_LENGTH
 from ..oke.installed import HINT, WEBHOOK
 from ..oke.options import HINT as OKE_HINT
-from .context import Fleet, cluster_reason
+from .context import Fleet
 from .dra import with_driver
+from .reads import needs, why_unread
 from .registry import (
     Outcome,
     bad,
@@ -26,7 +27,6 @@ from .registry import (
     rolled_up,
     skipped,
     unclear,
-    unknown,
 )
 
 MOST = 6
@@ -96,7 +96,7 @@ def _discovered(fleet: Fleet) -> list[Detail]:
         return [
             unclear(
                 "slices",
-                cluster_reason(fleet.installed.cluster, "dra", "resourceslices.resource.k8s.io").rstrip("."),
+                why_unread(fleet.installed.cluster, "slices"),
             )
         ]
     without = []
@@ -118,17 +118,14 @@ def _discovered(fleet: Fleet) -> list[Detail]:
     evidence=("resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io", "pods", "nodes"),
 )
 @with_driver
+@needs("nodes", "slices")
 def one_alive(fleet: Fleet) -> Outcome:
     """F24: devices, options and children in two ranges do not reach each other. A fenced node takes no new claim."""
     cluster = fleet.installed.cluster
-    if cluster.nodes is None:
-        return unknown(cluster_reason(cluster, "nodes", "nodes"))
-    if cluster.slices is None:
-        return unknown(cluster_reason(cluster, "dra", "resourceslices.resource.k8s.io"))
     groups: dict[str, Ranges] = {}
     networks = _networks(fleet)
     claims = _of_claims(fleet)
-    for node in sorted(cluster.nodes, key=lambda entry: entry.name):
+    for node in sorted(cluster.nodes or (), key=lambda entry: entry.name):
         network = networks.get(node.name) if len(set(networks.values())) > 1 else ""
         if network is None or fleet.installed.fence(node):
             continue

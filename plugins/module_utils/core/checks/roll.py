@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Optional
 
 from ..cluster_snapshot import (
     Claim,
@@ -27,9 +26,10 @@ from ..finding import CRITICAL, ERROR, INFO, WARN, WARNING, Detail
 from ..oke.constants import DRIVER
 from ..roll.fence import MARK as DRAIN_MARK, RULE_NAME as DRAIN_RULE
 from ..roll.names import LEASE, RECORD, TAINT, Phase, State
-from .context import Fleet, cluster_reason
+from ..stamps import seconds_between
+from .context import Fleet
+from .reads import needs, unread
 from .registry import Outcome, bad, cluster_check, listed, ok, passed, rolled_up, skipped, unclear, unknown
-from .tool import seconds_between
 
 ENDS = (Phase.COMPLETE.value, Phase.ROLLED_BACK.value, Phase.ABORTED.value)
 NOT_BEGUN = ("", State.DONE.value, State.SKIPPED.value)
@@ -37,7 +37,6 @@ NOT_BEGUN = ("", State.DONE.value, State.SKIPPED.value)
 FENCE_MARKS = ("roll-owner", "roll-lock", "initial-unschedulable")
 """Annotations of a fence, without their prefix: the last patch of a roll removes them with the fence."""
 
-_SUBSET = "rolls"
 _NO_ROLL = "No roll is recorded."
 
 
@@ -58,23 +57,6 @@ def _read(fleet: Fleet) -> ClusterSnapshot:
     return fleet.installed.cluster
 
 
-def _unread(cluster: ClusterSnapshot, *fields: str) -> Optional[Outcome]:
-    """Unknown, when one of the lists that a check needs was not read."""
-    sources = {
-        "nodes": ("nodes", "nodes"),
-        "claims": ("dra", "resourceclaims.resource.k8s.io"),
-        "taint_rules": ("dra", "devicetaintrules.resource.k8s.io"),
-        "daemonsets": ("drivers", "daemonsets.apps"),
-        "roll_leases": (_SUBSET, "leases.coordination.k8s.io"),
-        "rolls": (_SUBSET, "configmaps"),
-        "disruption_budgets": (_SUBSET, "poddisruptionbudgets.policy"),
-    }
-    for field in fields:
-        if getattr(cluster, field) is None:
-            return unknown(cluster_reason(cluster, *sources[field]))
-    return None
-
-
 @cluster_check(
     "RDMA-ROLL-001",
     "Nobody drives a roll",
@@ -82,12 +64,10 @@ def _unread(cluster: ClusterSnapshot, *fields: str) -> Optional[Outcome]:
     "Wait for it ('-e action=status' shows how far it is); take the lease by force only when its holder is dead.",
     evidence=("leases.coordination.k8s.io",),
 )
+@needs("roll_leases")
 def lease(fleet: Fleet) -> Outcome:
     """A definition of this project: the Lease of rolls is free, or was not renewed for its own duration (DEV-30)."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "roll_leases")
-    if missing is not None:
-        return missing
     details = [_held(entry, cluster.collected_at) for entry in cluster.roll_leases or ()]
     return rolled_up(details, "The lease is free.", "") if details else passed("There is no lease.")
 
@@ -112,16 +92,14 @@ def _held(entry: RollLease, now: str) -> Detail:
     "Resume that roll, or roll it back: '-e action=resume' or '-e action=rollback' of its playbook.",
     evidence=("nodes", "configmaps"),
 )
+@needs("nodes")
 def half_done(fleet: Fleet) -> Outcome:
     """A definition of this project: a node that is begun belongs to the one live roll that lists it."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "nodes")
-    if missing is not None:
-        return missing
     begun = [node for node in cluster.nodes or () if mark(node, "roll-state") not in NOT_BEGUN]
     if not begun:
         return passed("No node is half-way.")
-    missing = _unread(cluster, "rolls")
+    missing = unread(cluster, "rolls")
     if missing is not None:
         return missing
     rolls = {roll.hash: roll for roll in cluster.rolls or ()}
@@ -162,12 +140,10 @@ def _belongs(node: ClusterNode, rolls: dict[str, Roll], newest: list[str]) -> De
     "Find out who cordoned it: a roll counts it against its budget, and leaves it cordoned.",
     evidence=("nodes",),
 )
+@needs("nodes")
 def foreign_cordons(fleet: Fleet) -> Outcome:
     """DEV-19, DEV-29: a node that is unschedulable without the mark of an owner; a list, nothing is to be mended."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "nodes")
-    if missing is not None:
-        return missing
     wanted = _rdma_nodes(fleet)
     details = [
         bad(node.name, _cordoned_by(node), "schedulable", "unschedulable")
@@ -199,13 +175,11 @@ def _rdma_nodes(fleet: Fleet) -> set[str]:
     "Let the budget allow one disruption (maxUnavailable: 1), or end the workload before the roll.",
     evidence=("poddisruptionbudgets.policy", "pods"),
 )
+@needs("disruption_budgets")
 def evictable(fleet: Fleet) -> Outcome:
     """A definition of this project: a budget that needs all its pods refuses every eviction, and a pod that two budgets
     select cannot be evicted at all."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "disruption_budgets")
-    if missing is not None:
-        return missing
     budgets = cluster.disruption_budgets or ()
     details = [_allows(entry) for entry in budgets if entry.pods or (entry.pods is None and entry.never)]
     details += _twice(budgets)
@@ -247,12 +221,13 @@ def _twice(budgets: Iterable[DisruptionBudget]) -> Iterator[Detail]:
     "Bring back the nodes that are down or cordoned, or plan again with a larger budget.",
     evidence=("nodes", "configmaps"),
 )
+@needs("rolls")
 def budget(fleet: Fleet) -> Outcome:
     """A definition of this project: what is down or cordoned by others uses up the budget; a roll that waits for that
     says so."""
     cluster = _read(fleet)
     live = [roll for roll in cluster.rolls or () if is_live(roll)]
-    missing = _unread(cluster, "rolls", "nodes") if live or cluster.rolls is None else None
+    missing = unread(cluster, "nodes") if live else None
     if missing is not None:
         return missing
     details = [_left(roll, cluster) for roll in live]
@@ -288,16 +263,14 @@ def _left(roll: Roll, cluster: ClusterSnapshot) -> Detail:
     evidence=("configmaps", "pods", "resourceclaims.resource.k8s.io"),
     targets=("oke_dranet",),
 )
+@needs("rolls")
 def order(fleet: Fleet) -> Outcome:
     """F24, DEV-23: on a node of a roll, no claim is older than the pod of the driver that the roll made."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "rolls")
-    if missing is not None:
-        return missing
     started = [roll for roll in cluster.rolls or () if roll.started]
     if not started:
         return skipped("No roll was started.")
-    missing = _unread(cluster, "nodes", "claims", "daemonsets")
+    missing = unread(cluster, "nodes", "claims", "daemonsets")
     if missing is not None:
         return missing
     if any(found.daemonset.pods is None for found in fleet.installed.range_source):
@@ -354,18 +327,16 @@ def _is_on(claim: Claim, node: str) -> bool:
     evidence=("configmaps", "daemonsets.apps"),
     targets=("oke_dranet",),
 )
+@needs("rolls")
 def restored(fleet: Fleet) -> Outcome:
     """DEV-23: a roll sets OnDelete before it changes the option, and brings back at its end what was there before."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "rolls")
-    if missing is not None:
-        return missing
     rolls = sorted(cluster.rolls or (), key=lambda roll: (roll.started, roll.hash))
     if not rolls:
         return skipped(_NO_ROLL)
     if any(is_live(roll) for roll in rolls):
         return skipped("A roll is live; it restores the strategy at its end.")
-    missing = _unread(cluster, "daemonsets")
+    missing = unread(cluster, "daemonsets")
     if missing is not None:
         return missing
     newest = [roll for roll in rolls if roll.kept][-1:]
@@ -401,13 +372,11 @@ def _strategies(roll: Roll, cluster: ClusterSnapshot) -> Iterator[Detail]:
     "Resume the roll, which removes them with the fence; when its record is gone, remove them by hand.",
     evidence=("nodes", "configmaps"),
 )
+@needs("nodes")
 def leftovers(fleet: Fleet) -> Outcome:
     """DEV-28: fence and marks go in one patch, so that marks without a fence mean that somebody else had a hand in it.
     The state ``Done`` with its hash stays, and is how a second run knows what is done."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "nodes")
-    if missing is not None:
-        return missing
     details = []
     for node in cluster.nodes or ():
         left = [name for name in FENCE_MARKS if mark(node, name)]
@@ -427,17 +396,15 @@ def leftovers(fleet: Fleet) -> Outcome:
     "Delete the rule with kubectl, when no roll is live and its node has the range of the others.",
     evidence=("devicetaintrules.resource.k8s.io", "configmaps", "nodes"),
 )
+@needs("taint_rules")
 def taints(fleet: Fleet) -> Outcome:
     """A definition of this project: a rule with our key belongs to a live roll, or to a node that an aborted one left
     half-way, which RDMA-ROLL-002 tells."""
     cluster = _read(fleet)
-    missing = _unread(cluster, "taint_rules")
-    if missing is not None:
-        return missing
     rules = [rule for rule in cluster.taint_rules or () if _of_roll(rule)]
     if not rules:
         return passed("There is none.")
-    missing = _unread(cluster, "rolls", "nodes")
+    missing = unread(cluster, "rolls", "nodes")
     if missing is not None:
         return missing
     fenced = {name for roll in cluster.rolls or () if is_live(roll) for name in roll.nodes}

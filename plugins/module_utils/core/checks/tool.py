@@ -10,10 +10,9 @@ These checks look at the run, not at a node's hardware: they get what :func:`~.j
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
-from typing import Optional
 
 from ..finding import ERROR, WARNING, Detail, Finding
+from ..stamps import seconds_between
 from .context import Fleet, Node
 from .policy import Policy
 from .registry import (
@@ -30,16 +29,6 @@ from .registry import (
     unknown,
     warned,
 )
-
-STAMP = "%Y-%m-%dT%H:%M:%SZ"
-
-
-def seconds_between(earlier: str, later: str) -> Optional[float]:
-    """Seconds between two stamps ``YYYY-MM-DDThh:mm:ssZ``; ``None`` when one of them is not such a stamp."""
-    try:
-        return (datetime.strptime(later, STAMP) - datetime.strptime(earlier, STAMP)).total_seconds()
-    except ValueError:
-        return None
 
 
 @node_check(

@@ -15,11 +15,11 @@ node as it is and goes on.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
+from ..stamps import seconds_between
 from .marks import changes, label, shortened
 from .model import (
     ChangeNode,
@@ -200,17 +200,6 @@ def release(plan: Plan, node: NodeView) -> Step:
         free, desired="", state=None, since="", attempt=0, error="", before=None, reboots=0, boot_id=""
     )
     return Step(patch=NodePatch(node.version, changes(node.marks, free), None, schedulable))
-
-
-def seconds_between(since: str, until: str) -> Optional[float]:
-    """Seconds from one RFC 3339 text to another, never less than 0: clocks differ. ``None``: one of them is none."""
-    try:
-        first, last = (
-            datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (since, until)
-        )
-        return max(0.0, (last - first).total_seconds())
-    except (ValueError, TypeError):
-        return None
 
 
 # --- one step --------------------------------------------------------------------------------------------------------

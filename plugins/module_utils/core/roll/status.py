@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from ..stamps import seconds_between
 from . import machine
 from .model import NodeView, Plan, Record
 from .names import ORDER, Phase, State
@@ -117,7 +118,7 @@ def look(
     )
     counts = {state.value: sum(1 for node in found if node.state is state) for state in State}
     share = _share(plan, found, nodes)
-    elapsed = machine.seconds_between(record.started, stamp)
+    elapsed = _age(record.started, stamp)
     left: Optional[int] = None
     if record.phase in _WORKING and elapsed and share >= 0.02:
         left = round(elapsed * (1 - share) / share)
@@ -203,12 +204,18 @@ def duration(seconds: int) -> str:
 # --- pieces ----------------------------------------------------------------------------------------------------------
 
 
+def _age(since: str, stamp: str) -> Optional[float]:
+    """Seconds since then, never less than 0: clocks differ."""
+    found = seconds_between(since, stamp)
+    return None if found is None else max(0.0, found)
+
+
 def _node(plan: Plan, name: str, view: Optional[NodeView], stamp: str, told: str) -> NodeStatus:
     if view is None:
         return NodeStatus(name, State.SKIPPED, schedulable=False, reason=_GONE)
     state = machine.at(plan, view) or State.PENDING
     marks = view.marks
-    seconds = machine.seconds_between(marks.since, stamp) if machine.at(plan, view) else None
+    seconds = _age(marks.since, stamp) if machine.at(plan, view) else None
     return NodeStatus(
         name=name,
         state=state,

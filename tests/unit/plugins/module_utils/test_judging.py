@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from ansible_collections.rdma.k8s.plugins.module_utils import judging
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
-from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.tool import seconds_between
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.stamps import seconds_between
 from ansible_collections.rdma.k8s.plugins.module_utils.version import VERSION
 from ansible_collections.rdma.k8s.tests.support import cases, fleet
 from ansible_collections.rdma.k8s.tests.support.outcome import error_of

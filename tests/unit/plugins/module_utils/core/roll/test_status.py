@@ -119,6 +119,13 @@ def test_a_status_is_plain_data() -> None:
     assert found["notes"] == {}
 
 
+def test_a_clock_that_is_behind_makes_no_negative_times() -> None:
+    """Whoever wrote the stamp may be ahead of whoever looks."""
+    nodes = {name: node(name, State.DRAINING) for name in PLAN.nodes}
+    found = status.look(PLAN, Record(Phase.DRAINING, started=STAMP), nodes, START)
+    assert (found.elapsed, {entry.seconds for entry in found.nodes}) == (0, {0})
+
+
 def test_a_long_reason_goes_over_lines() -> None:
     """It ends with who is in the way, so it is not cut at the first line."""
     words = "its time is over; until then: " + ", ".join("gpu-%d is not ready" % at for at in range(7))
