@@ -443,9 +443,9 @@ def browser(job: Job) -> Outcome:
     return pytest(job, python, "browser", "-rP", "tests/browser", **env)
 
 
-def own_runner(job: Job, script: str, *words: str, trouble: str) -> Outcome:
+def own_runner(job: Job, script: str, *words: str, trouble: str, python: Path | None = None) -> Outcome:
     """Run a script of tests/tools whose last line counts, and return its counts."""
-    code, output = job.run(tool("python"), script, *words, cwd=tree.ROOT)
+    code, output = job.run(python or tool("python"), script, *words, cwd=tree.ROOT)
     outcome = read_counts(output)
     outcome.skips = [
         Skip(reason, test) for test, reason in re.findall(r"^skipped: (.+) \((.+)\)$", output, re.M)
@@ -470,6 +470,14 @@ def security(job: Job) -> Outcome:
 def fuzz(job: Job) -> Outcome:
     """Damage what comes from outside, for a bounded time, and see the core answer with a value or a typed error."""
     return own_runner(job, "tests/tools/fuzz.py", trouble="the core could not be fuzzed")
+
+
+def advisories(job: Job) -> Outcome:
+    """Compare the lock files with known advisories."""
+    python = environment_of(job, "audit")
+    if isinstance(python, Outcome):
+        return python
+    return own_runner(job, "tests/tools/advisories.py", trouble="pip-audit could not be run", python=python)
 
 
 def collectors(job: Job) -> Outcome:
@@ -600,6 +608,7 @@ GATES: list[Gate] = [
     Gate("docs", "documentation markup and references", docs),
     Gate("monitoring", "alerts and dashboard, by promtool", monitoring),
     Gate("security", "dangerous code by bandit, secrets in all files", security),
+    Gate("advisories", "lock files against known advisories, by pip-audit", advisories),
     Gate("fuzz", "damaged input of the core, for a bounded time", fuzz),
     Gate("collectors", "what reads a node, on each Python and with two releases of pyroute2", collectors),
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),

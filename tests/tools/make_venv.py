@@ -9,6 +9,7 @@ Nothing is done when the environment was made from the same lock file with the s
 Usage: make_venv.py dev [FOLDER]     the development environment (default folder: .venv)
        make_venv.py next [FOLDER]    the second leg of the tests (default folder: build/venv-next)
        make_venv.py browser [FOLDER] the tests in a browser (default folder: build/venv-browser)
+       make_venv.py audit [FOLDER]   the comparison with advisories (default folder: build/venv-audit)
 
 Exit code 3 when the machine has no Python that fits.
 """
@@ -34,6 +35,7 @@ KINDS = {
     "dev": ("requirements/dev.txt", ("3.11", "3.12", "3.13"), ".venv", True),
     "next": ("requirements/next.txt", ("3.13", "3.12", "3.14"), "build/venv-next", False),
     "browser": ("requirements/browser.txt", ("3.11", "3.12", "3.13"), "build/venv-browser", False),
+    "audit": ("requirements/audit.txt", ("3.11", "3.12", "3.13"), "build/venv-audit", False),
 }
 
 NO_PYTHON = 3  # the exit code when this machine has no fitting Python
