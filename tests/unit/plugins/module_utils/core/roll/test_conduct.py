@@ -388,6 +388,21 @@ def test_a_failed_node_uses_up_the_budget() -> None:
     assert orders.reason == "c is failed (why), and 1 more"
 
 
+def test_only_nodes_that_were_blocked_in_this_run_call_for_attention() -> None:
+    """Not those that failed, which have thresholds of their own, nor those that an earlier run left blocked."""
+    strict = replace(PLAN, thresholds=Thresholds(consecutive=9, percent=100, blocked=0))
+    record = Record(Phase.ROLLING, True, "kept")
+    failed = {"before": State.VERIFIED}
+    orders = Scene(strict, record, PROVEN, State.FAILED, *[QUIET] * 4, b=failed).orders()
+    assert not orders.ended
+    former = {"before": State.DRAINING, "tried": False}
+    orders = Scene(strict, record, PROVEN, State.BLOCKED, *[QUIET] * 4, b=former).orders()
+    assert not orders.ended
+    orders = Scene(strict, record, PROVEN, State.BLOCKED, *[QUIET] * 4, b={"before": State.DRAINING}).orders()
+    assert orders.ended
+    assert orders.reason == "b is blocked (why)"
+
+
 def test_a_node_that_failed_in_an_earlier_run_is_tried_again() -> None:
     again = {"before": State.VERIFIED, "tried": False}
     orders = switched(PROVEN, State.FAILED, *[QUIET] * 4, b=again).orders()
