@@ -23,6 +23,8 @@ REFERENCES = frozenset(
         "DeviceClass",
         "NetworkAttachmentDefinition",
         "SpiderMultusConfig",
+        "SpiderIPPool",
+        "SriovNetworkNodePolicy",
     )
 )
 """Kinds without pods that rules read, or that pods name."""

@@ -16,13 +16,13 @@ from typing import Any
 from ..finding import PASS
 from ..kube import objects
 from ..kube.documents import Document
-from . import attachments, claims, fields, lingjun, memory, nccl, placement, resources, security
+from . import attachments, claims, fields, lingjun, memory, nccl, placement, rails, resources, security
 from .model import Context, LintFinding
 from .options import checked
 from .pod import target_of
 from .registry import RULES, Rule
 
-RULE_FILES = (attachments, claims, fields, lingjun, memory, nccl, placement, resources, security)
+RULE_FILES = (attachments, claims, fields, lingjun, memory, nccl, placement, rails, resources, security)
 _SORTED = [RULES[check] for check in sorted(RULES)]
 
 

@@ -121,7 +121,7 @@ def judge(
     resources = [config.resource for config in matched if config.resource]
     present = {resource for held in limits for resource in held}
     added = {resource: 1 for resource in resources if limits and resource not in present}
-    found = [*_overridden(annotations), *_shared(matched, limits)]
+    found = [*overridden(annotations), *_shared(matched, limits)]
     return Injection(True, ",".join([config.ref for config in matched]), added, ordered(found))
 
 
@@ -165,7 +165,7 @@ def _config(key: str, config: Config) -> Iterator[Issue]:
         yield error("inject-ippools-missing", config.ref, "the config names no pool below its cniType")
 
 
-def _overridden(annotations: Mapping[str, Any]) -> Iterator[Issue]:
+def overridden(annotations: Mapping[str, Any]) -> Iterator[Issue]:
     """Networks of the user are lost (S162), and his pools replace those of each network (S165)."""
     if annotations.get(NETWORKS):
         message = "the webhook replaces %s, found %s" % (NETWORKS, quoted(annotations[NETWORKS]))
