@@ -17,11 +17,10 @@ from ..cluster_snapshot import ClusterNode, ClusterSnapshot
 from ..errors import RdmaError
 from ..kube import manifest, objects as kube
 from ..kube.selectors import selects
-from ..nics import INFINIBAND as IB_LAYER
 from ..snapshot import NodeSnapshot
-from . import deployed, objects, pasted, pool_config, table
+from . import deployed, objects, pasted, pool_config, prerequisites, table
 from .issue import Issue, error, warning
-from .names import ETHERNET, EXCLUSIVE, INFINIBAND, NETWORKS, RDMA_INJECT, SHARED
+from .names import ETHERNET, EXCLUSIVE, NETWORKS, RDMA_INJECT, SHARED
 from .rails import Rail
 from .table import Told
 from .wanted import ClusterWish, comparable
@@ -117,8 +116,17 @@ def decide(wish: Wish, live: Optional[Live] = None, snapshots: Sequence[NodeSnap
     told += pasted.judge([*everything, *test], _around(setup, live))
     if live is not None:
         told += _on_cluster(everything, wish, setup, live, nodes or [])
+        told += [
+            Told(node.name, issue)
+            for node in nodes or ()
+            for issue in prerequisites.of_addresses(found.rails, node)
+        ]
+        calico = prerequisites.of_calico(live.snapshot.daemonsets or ())
+        told += [Told("DaemonSet %s" % prerequisites.CALICO, issue) for issue in calico]
     for snapshot in snapshots:
-        told += [Told(snapshot.name, issue) for rail in found.rails for issue in _on_node(rail, snapshot)]
+        issues = [issue for rail in found.rails for issue in prerequisites.of_rail(rail, snapshot)]
+        issues += prerequisites.of_node(found.rails, snapshot, wish.netns_mode)
+        told += [Told(snapshot.name, issue) for issue in issues]
     return Plan(
         found.rails,
         documents,
@@ -460,45 +468,3 @@ def _owners(wish: Wish, setup: objects.Setup, live: Live, nodes: Sequence[Cluste
                     "on Ubuntu the operator's kernel argument never takes effect, and it reboots for ever"
                 )
                 yield Told(node.name, error("rdmamode-reboot-loop", "netns_owner", message))  # S24, S175
-
-
-def _on_node(rail: Rail, snapshot: NodeSnapshot) -> Iterator[Issue]:
-    """Whether a node has the NIC of a rail, and of that kind (S36, S43, S75, S242)."""
-    links = {link.name: link for link in snapshot.links or ()}
-    place = rail.pci or (links[rail.name].pci if rail.name in links else "")
-    functions = {function.address: function for function in snapshot.pci or ()}
-    at = "rail %d" % rail.number
-    if snapshot.pci is None or (not rail.pci and snapshot.links is None):
-        return
-    function = functions.get(place)
-    if function is None:
-        yield error("rail-nic-missing", at, "the node has no NIC %s" % (rail.pci or rail.name))
-        return
-    ports = [port for device in snapshot.devices or () if device.pci == place for port in device.ports]
-    layers = {INFINIBAND if port.link_layer == IB_LAYER else ETHERNET for port in ports if port.link_layer}
-    if function.pci_class in ("0207", "0200"):
-        layers.add(INFINIBAND if function.pci_class == "0207" else ETHERNET)
-    if layers and layers != {rail.link_type}:
-        message = "%s is %s by class and ports, and the rail is %s" % (
-            place,
-            " and ".join(sorted(layers)),
-            rail.link_type,
-        )
-        yield error("link-layer-conflict", at, message)
-    if function.vf_of:
-        yield error("rail-nic-is-vf", at, "%s is a virtual function" % place)
-    if 0 < function.total_vfs < rail.vfs:
-        message = "the firmware is set to %d virtual functions: %d need another setting and a reboot" % (
-            function.total_vfs,
-            rail.vfs,
-        )
-        yield warning("numvfs-needs-firmware", at, message)
-    for link in links.values():
-        above = rail.mtu is not None and link.mtu is not None and rail.mtu > link.mtu
-        if link.pci == place and not link.kind and rail.link_type == ETHERNET and above:
-            message = "%s has the MTU %s, and its virtual functions cannot have %s" % (
-                link.name,
-                link.mtu,
-                rail.mtu,
-            )
-            yield error("mtu-exceeds-pf", at, message)

@@ -181,7 +181,7 @@ def test_a_mistake_in_the_output_of_a_pod(finding: tuple[str, str]) -> None:
 
 def test_a_card_that_is_another_one_by_its_class() -> None:
     """S242: Ethernet by its interface, InfiniBand by its class; snapshots of the nodes tell both."""
-    node = {"name": "w1", "pci": ["0000:86:00.0 15b3:1017 0207 mlx5_core 0"], "devices": []}
+    node = {"name": "w1", "pci": ["0000:86:00.0 15b3:1017 0207 mlx5_core 0 vfs 0/16"], "devices": []}
     assert NodeSnapshot.from_dict(node).pci
     found = change_run.good(
         spiderpool_plan_info,

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ApiObject, ClusterSnapshot
+from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (
+    ApiObject,
+    ClusterSnapshot,
+    DaemonSet,
+)
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import deployment, objects, table
 from ansible_collections.rdma.k8s.tests.support import rails
@@ -213,30 +217,21 @@ def test_a_wish_without_a_field() -> None:
     assert [told.issue.code for told in plan.told] == ["mtu-field-missing"] * 2
 
 
-NODE = {
-    "name": "w1",
-    "pci": [
-        "0000:0c:00.0 15b3:1021 0200 mlx5_core 0 vfs 0/4",
-        "0000:0c:00.1 15b3:101e 0200 mlx5_core 0 vf-of 0000:0c:00.0",
-    ],
-    "links": [],
-}
-
-
-def test_nodes_without_the_nics_of_the_rails() -> None:
-    """S36, S43: what snapshots of the nodes tell before the operator does."""
-    told = [
-        (told.issue.at, told.issue.code)
-        for told in deployment.decide(wish(), None, [NodeSnapshot.from_dict(NODE)]).told
+def test_what_nodes_and_their_network_tell() -> None:
+    """S40, S43: findings of nodes stand under their names."""
+    node = NodeSnapshot.from_dict({"name": "w1", "pci": ["0000:0c:00.1 15b3:1021 0200 mlx5_core 0 vfs 0/16"]})
+    found = live()
+    there = tuple(
+        replace(entry, addresses=("InternalIP 172.16.11.7",)) for entry in found.snapshot.nodes or ()
+    )
+    calico = (DaemonSet("kube-system", "calico-node"),)
+    plan = deployment.decide(wish(), live(nodes=there, daemonsets=calico), [node])
+    assert codes(plan) == [
+        ("w1", "internal-ip-on-rail", "error"),
+        ("w2", "internal-ip-on-rail", "error"),
+        ("DaemonSet calico-node", "calico-not-pinned", "warning"),
+        ("w1", "rail-nic-missing", "error"),
     ]
-    assert told == [("rail 1", "numvfs-needs-firmware"), ("rail 2", "rail-nic-is-vf")]
-    by_name = [{**ROWS[0], "pci": "", "name": "ens1f0np0"}]
-    told = [
-        told.issue.code
-        for told in deployment.decide(wish(rows=by_name), None, [NodeSnapshot.from_dict(NODE)]).told
-    ]
-    assert told == ["rail-nic-missing"]
-    assert deployment.decide(wish(), None, [NodeSnapshot.from_dict({"name": "w1"})]).told == []
 
 
 def test_values_of_the_chart() -> None:
