@@ -529,6 +529,18 @@ def test_a_locked_node_waits_again_when_the_budget_is_gone() -> None:
     assert begins(orders) == {"c"}
 
 
+@pytest.mark.parametrize("before", [State.PENDING, State.LOCKED, State.DRAINING])
+def test_a_node_that_was_blocked_and_let_go_is_not_begun_again_in_this_run(before: State) -> None:
+    """The others go on; when it is the only one left, the roll pauses."""
+    blocked = {"before": before}
+    orders = rolling(State.DONE, State.BLOCKED, *[State.PENDING] * 4, b=blocked).orders()
+    assert "b" not in orders.may
+    assert set(orders.may) == {"c", "d", "e", "f"}
+    orders = rolling(*[State.DONE] * 5, State.BLOCKED, f=blocked).orders()
+    assert orders.ended
+    assert orders.reason == "f is blocked (why)"
+
+
 def test_nodes_that_are_not_good_are_passed_over() -> None:
     orders = rolling(State.DONE, State.PENDING, *[State.PENDING] * 4, b={"critical": ("NODE-001",)}).orders()
     assert begins(orders) == {"c"}
