@@ -618,6 +618,12 @@ def test_the_rule_goes_with_the_release() -> None:
     assert "rule" in found.reason
 
 
+def test_a_rule_keeps_nobody_whose_plan_has_none() -> None:
+    """A rule of somebody else is not taken away by a roll that cordons; without a rule there is nothing to wait for."""
+    assert entered(step(node(State.RELEASED, value=NEW, fenced_by_rule=True))) == "Done"
+    assert entered(step(node(State.RELEASED, TAINT, value=NEW), TAINT)) == "Done"
+
+
 def test_a_released_node_is_done() -> None:
     view = node(marks=marked(State.RELEASED, reboots=1, boot_id="b0", attempt=2), value=NEW)
     goes_to(step(view), State.DONE, roll_applied=NAME, reboots=None, roll_boot_id=None, roll_attempt=None)
