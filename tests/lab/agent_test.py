@@ -113,6 +113,8 @@ class Agent:
             "kubeconfig": str(self.cluster.kubeconfig),
             "node_selector": {"kubernetes.io/hostname": "node1"},
             "timeout": int(TIMEOUT) - 60,
+            # With the 10m of the role it gets what others leave, and an emulated node leaves little.
+            "resources": {"requests": {"cpu": "500m", "memory": "16Mi"}, "limits": {"memory": "512Mi"}},
             **variables,
         }
         named = {f"node_agent_{key}": value for key, value in chosen.items()}
