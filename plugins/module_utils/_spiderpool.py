@@ -125,7 +125,8 @@ def _wish(params: Mapping[str, Any], setup: objects.Setup, values: Mapping[str, 
 
 
 def _is_missing(told: Told) -> bool:
-    return told.issue.code == "kind-not-served"
+    """What the chart brings."""
+    return told.issue.code in ("kind-not-served", "default-network-unknown")
 
 
 def _plain(told: Told) -> dict[str, Any]:

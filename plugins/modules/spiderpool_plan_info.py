@@ -193,7 +193,7 @@ options:
     type: bool
     default: false
   allow_missing_kinds:
-    description: Do not refuse when a definition is missing, because it comes later.
+    description: Do not refuse when a definition or the network of the cluster is missing, because it comes later.
     type: bool
     default: false
   fail_on_problems:
