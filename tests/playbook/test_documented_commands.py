@@ -310,6 +310,10 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"make .*", make),
     (r"python3 tests/lab .*", lab_command),
     (r"(\.venv/bin/)?python3? (tests/roll/run\.py|extensions/.*|-m rdma_k8s_provider) .*", options_of),
+    (
+        r"\.venv/bin/python tests/bench/page\.py .*",
+        elsewhere("needs results of make bench; a unit test calls it"),
+    ),
     (r"python3 image/build\.py .*", elsewhere("builds the root of an image from packages of a distribution")),
     (
         r"\. \.venv/bin/activate|cd \$\(python tests/tools/tree\.py\)|export ANSIBLE_COLLECTIONS_PATH=.*",
