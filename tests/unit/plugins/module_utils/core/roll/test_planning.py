@@ -169,6 +169,16 @@ def test_a_plan_is_the_same_after_it_was_stored() -> None:
     assert planning.digest(planning.load(planning.dump(FULL))) == planning.digest(FULL)
 
 
+def test_no_wait_for_jobs_stays_none() -> None:
+    """0 is a limit of its own, and what is absent in a text counts as 0."""
+    plan = make(views("a"))
+    assert plan.limits[State.WAIT_JOBS] == 0
+    assert planning.load(planning.dump(plan)).limits == plan.limits
+    content = json.loads(planning.dump(plan))
+    content["limits"]["WaitJobs"] = None
+    assert planning.load(json.dumps(content)).limits[State.WAIT_JOBS] == 0
+
+
 @pytest.mark.parametrize(
     "other",
     [
