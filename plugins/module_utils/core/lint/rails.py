@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, Optional
 
 from ..finding import ERROR, WARN
 from ..kube import objects
@@ -31,7 +31,31 @@ _PART = re.compile(r"([^.\[\]]+)|\[([0-9]+)\]")
 
 
 def _contents(context: Context, kind: str) -> list[dict[str, Any]]:
-    return [document.content for document in context.of_kind(kind)]
+    found: Optional[list[dict[str, Any]]] = context.memo.get("rails " + kind)
+    if found is None:
+        found = [document.content for document in context.of_kind(kind)]
+        context.memo["rails " + kind] = found
+    return found
+
+
+class _Known(NamedTuple):
+    """What all documents together say: what a config must agree with, and the configs as the webhook sees them."""
+
+    configs: list[injection.Config]
+    pools: Optional[list[str]]
+    policies: Optional[list[multus_config.Policy]]
+
+
+def _known(context: Context) -> _Known:
+    found: Optional[_Known] = context.memo.get("rails")
+    if found is None:
+        found = _Known(
+            [injection.config_of(content) for content in _contents(context, CONFIG)],
+            [objects.name(pool) for pool in _contents(context, POOL)] or None,
+            [_maker(policy) for policy in _contents(context, POLICY)] or None,
+        )
+        context.memo["rails"] = found
+    return found
 
 
 def _verdict(path: Path, issue: Issue) -> Verdict:
@@ -78,7 +102,7 @@ def contradictions(pod: Pod) -> Iterator[Verdict]:
     if not key:
         yield skipped("Nothing asks Spiderpool to inject networks.")
         return
-    configs = [injection.config_of(content) for content in _contents(pod.context, CONFIG)]
+    configs = _known(pod.context).configs
     limits = [taken.asked(container) for container in pod.containers if container.role == "main"]
     judged = injection.judge(
         pod.annotations, limits, configs, pod.namespace, namespace_annotations=of_namespace
@@ -186,13 +210,8 @@ def _issues(content: Any, context: Context) -> list[Issue]:
     if kind == POLICY:
         others = [other for other in _contents(context, POLICY) if other is not content]
         return [*node_policy.judge(content, None, others), *node_policy.unknown_fields(content)]
-    pools = [objects.name(pool) for pool in _contents(context, POOL)]
-    policies = [_maker(policy) for policy in _contents(context, POLICY)]
-    return multus_config.judge(
-        content,
-        pools or None,
-        policies or None,
-    )
+    known = _known(context)
+    return multus_config.judge(content, known.pools, known.policies)
 
 
 def _maker(content: dict[str, Any]) -> multus_config.Policy:
