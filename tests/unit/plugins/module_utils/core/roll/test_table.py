@@ -153,5 +153,12 @@ def test_no_line_is_longer_than_a_terminal() -> None:
     assert found[-1].endswith("..")
 
 
+def test_a_line_that_just_fits_is_not_cut() -> None:
+    """A problem of 91 letters behind its word is 100 columns; one more is too long."""
+    for letters, told in ((91, "x" * 91), (92, "x" * 89 + "..")):
+        found = replace(table.table(PLAN, {}), problems=("x" * letters,))
+        assert table.lines(found)[-1] == "problem: " + told
+
+
 def test_a_table_without_nodes() -> None:
     assert table.lines(table.table(replace(PLAN, nodes=()), {}))[-1] == "node           pods  drain  hit"
