@@ -90,6 +90,16 @@ def test_nothing_is_foretold_at_the_beginning() -> None:
     assert status.look(PLAN, Record(Phase.ROLLING, started=STAMP), NODES, STAMP).left is None
 
 
+def test_the_time_is_foretold_from_a_fiftieth_of_the_work_on() -> None:
+    """One node of fifty is done after ten minutes; one of fifty-one is too little to go by."""
+    for number, left in ((50, 600 * 49), (51, None)):
+        plan = Plan("range", OLD, NEW, tuple("n%d" % at for at in range(number)))
+        done = Marks(desired=planning.digest(plan), state=State.DONE, since=START)
+        nodes = {name: NodeView(name, "u", "1", True, False) for name in plan.nodes[1:]}
+        nodes["n0"] = NodeView("n0", "u", "1", True, False, done)
+        assert status.look(plan, Record(Phase.ROLLING, started=START), nodes, STAMP).left == left
+
+
 def test_a_failed_node_that_forgot_where_it_was_has_done_nothing() -> None:
     nodes = {name: node(name, State.FAILED) for name in PLAN.nodes}
     assert status.look(PLAN, RECORD, nodes, STAMP).percent == 20  # the one that joined is gone
