@@ -225,7 +225,9 @@ def lint(count: int) -> dict[str, Any]:
     from ansible_collections.rdma.k8s.plugins.module_utils.core.lint import engine
     from ansible_collections.rdma.k8s.tests.support.lint_cases import BASES
 
-    bases = [path.read_text(encoding="utf-8") for path in sorted(BASES.glob("*.manifests"))]
+    # Rails are policies of a whole cluster: beside them the pods of the other texts would be judged by these, too.
+    paths = [path for path in sorted(BASES.glob("*.manifests")) if path.stem != "rails"]
+    bases = [path.read_text(encoding="utf-8") for path in paths]
     texts: list[str] = []
     held = 0
     while held < count:

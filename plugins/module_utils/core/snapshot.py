@@ -138,7 +138,7 @@ class Arp:
     @classmethod
     def parse(cls, value: str, where: str = "arp") -> Arp:
         parts = value.split(" ")
-        if len(parts) != 4:
+        if len(parts) != 4 or parts != value.split():  # an empty value, or other white space in one
             raise codec.malformed(where, "four values 'ignore announce filter rp_filter'", value)
         return cls(*[None if part == "-" else part for part in parts])
 

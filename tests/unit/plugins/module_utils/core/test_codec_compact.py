@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import codec
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
-from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot, Route, Rule
+from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import Arp, NodeSnapshot, Route, Rule
 
 
 @dataclass(frozen=True)
@@ -153,3 +153,16 @@ def test_a_word_that_looks_like_a_repetition_stays_itself(compact):
         "n", rules=rules, routes=(Route("10.0.0.0/8", "="), Route("10.0.0.0/8", "=", src="=="))
     )
     assert NodeSnapshot.from_dict(json.loads(json.dumps(snapshot.to_dict(compact)))) == snapshot
+
+
+@pytest.mark.parametrize("text", ["1 2 0", "1  0 0", " 1 2 0", "1 2 0 0 ", "1\t2 2 0 0", "1 2 0 0\n", ""])
+def test_arp_settings_are_four_words(text: str) -> None:
+    """An empty word would come back as another one (F78)."""
+    with pytest.raises(RdmaError) as error:
+        Arp.parse(text)
+    assert error.value.code == "document_malformed"
+
+
+@pytest.mark.parametrize("text", ["1 2 0 0", "- - - -", "1 - _ 0"])
+def test_arp_settings_come_back(text: str) -> None:
+    assert str(Arp.parse(text)) == text
