@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from typing import Any, Callable, Optional
+from urllib.parse import quote
 
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping, text
@@ -16,6 +17,10 @@ from . import objects, waiting
 from .client import Cluster
 
 _PAUSE = 2.0
+_LISTS = {
+    "Pod": "/api/v1/namespaces/%s/pods",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaims",
+}
 
 
 def run(cluster: Cluster, trial: Trial, timeout: float) -> Seen:
@@ -31,9 +36,9 @@ def run(cluster: Cluster, trial: Trial, timeout: float) -> Seen:
     try:
         met, claimed, met_refusal = (None, False, "") if other is None else _meet(cluster, other, timeout)
         address = text((met or {}).get("address"))
-        objects.present(cluster, [canary.claim(trial), canary.pod(trial, address)])
+        _make(cluster, canary.claim(trial), canary.pod(trial, address))
         running, child, refused = _outcome(cluster, trial, timeout)
-        objects.present(cluster, [canary.witness(trial)])
+        _make(cluster, canary.witness(trial))
         parent = _wait(timeout, lambda: canary.told(_pod(cluster, trial.witness, namespace)))
         if not running:  # it may have been served late
             running, child, _again = _outcome(cluster, trial, 0)
@@ -48,10 +53,15 @@ def run(cluster: Cluster, trial: Trial, timeout: float) -> Seen:
         remove(cluster, namespace, timeout, *suffixes)
 
 
+def _make(cluster: Cluster, *documents: dict[str, Any]) -> None:
+    for document in documents:  # none of them is there: what was left has just been removed
+        cluster.apply(document)
+
+
 def _meet(cluster: Cluster, other: Trial, timeout: float) -> tuple[Optional[dict[str, Any]], bool, str]:
     """Let the canary stand that is to be reached: its child, whether it got its NIC, and how its claim was refused."""
     wanted = canary.claim(other)
-    objects.present(cluster, [wanted, canary.pod(other)])
+    _make(cluster, wanted, canary.pod(other))
     _running, child, refused = _outcome(cluster, other, timeout)
     claimed = child is not None or canary.claimed(objects.find(cluster, wanted))
     return child, claimed, refused
@@ -83,38 +93,47 @@ def _outcome(cluster: Cluster, trial: Trial, timeout: float) -> tuple[bool, Opti
 
 
 def remove(cluster: Cluster, namespace: str, timeout: float, *suffixes: str) -> None:
-    """Take away what canaries left, and wait until it is gone. What one leaves does not keep the others.
+    """Take away what canaries left, and wait until it is gone: all pods, then the claims of those that have gone.
 
     :param suffixes: of the names of their objects; none: the canary without one.
     :raises RdmaError: ``canary_stays``, or an error of the client
     """
-    left: Optional[RdmaError] = None
-    for suffix in suffixes or ("",):
-        try:
-            _remove(cluster, canary.removable(namespace, suffix), timeout)
-        except RdmaError as error:
-            left = left or error
-    if left is not None:
-        raise left
+    documents = [found for suffix in suffixes or ("",) for found in canary.removable(namespace, suffix)]
+    stays: list[dict[str, Any]] = []
+    for kind in ("Pod", "ResourceClaim"):
+        held = {found["metadata"]["name"] for found in stays}
+        wanted = [
+            found for found in documents if found["kind"] == kind and found["metadata"]["name"] not in held
+        ]
+        stays += _removed(cluster, namespace, kind, wanted, max(timeout, objects.PATIENCE))
+    if stays:
+        metadata = stays[0]["metadata"]
+        raise RdmaError(
+            "canary_stays",
+            "%s %s/%s was asked to go and is still there."
+            % (stays[0]["kind"], metadata["namespace"], metadata["name"]),
+            hint="Look at its events: a pod whose claim cannot be released does not end.",
+            object=metadata["name"],
+        )
 
 
-def _remove(cluster: Cluster, documents: list[dict[str, Any]], timeout: float) -> None:
-    for document in documents:
-        if not cluster.delete(document):
-            continue
+def _removed(
+    cluster: Cluster, namespace: str, kind: str, documents: list[dict[str, Any]], timeout: float
+) -> list[dict[str, Any]]:
+    """Remove objects of one kind, and those that did not go. One list tells of all of them."""
+    path = _LISTS[kind] % quote(namespace, safe="")
 
-        def gone(document: dict[str, Any] = document) -> Optional[bool]:
-            return True if objects.find(cluster, document) is None else None
+    def there() -> list[dict[str, Any]]:
+        found = cluster.items(path, labelSelector=canary.SELECTOR)
+        names = {text(mapping(entry, "metadata").get("name")) for entry in found}
+        return [document for document in documents if document["metadata"]["name"] in names]
 
-        if not _wait(max(timeout, objects.PATIENCE), gone):
-            metadata = document["metadata"]
-            raise RdmaError(
-                "canary_stays",
-                "%s %s/%s was asked to go and is still there."
-                % (document["kind"], metadata["namespace"], metadata["name"]),
-                hint="Look at its events: a pod whose claim cannot be released does not end.",
-                object=metadata["name"],
-            )
+    left = there()
+    for document in left:
+        cluster.delete(document)
+    if not left:
+        return []
+    return waiting.look_until(lambda found: not found, there, timeout, _PAUSE)[0]
 
 
 def _pod(cluster: Cluster, name: str, namespace: str) -> Optional[dict[str, Any]]:

@@ -28,6 +28,8 @@ from .dranet_objects import PART_OF
 
 NAME = "rdma-k8s-canary"
 WITNESS = "rdma-k8s-witness"
+SELECTOR = "app.kubernetes.io/name in (%s, %s)" % (NAME, WITNESS)
+"""Finds the pods and claims of all canaries."""
 REQUEST = "nic"
 CHILD, REFUSED = "child", "refused"
 EXPECTATIONS = (CHILD, REFUSED)

@@ -31,6 +31,7 @@ class Memory:
     """
 
     def __init__(self) -> None:
+        self.calls = 0
         self.objects: dict[str, dict[str, Any]] = {}
         self.made: list[str] = []
         self.nodes = ["n1", "n2"]
@@ -41,6 +42,7 @@ class Memory:
         self.claims: list[dict[str, Any]] = []
 
     def get(self, path: str) -> dict[str, Any]:
+        self.calls += 1
         name = path.rpartition("/")[2]
         if path.startswith("/api/v1/nodes/") and name in self.nodes:
             ready = {"type": "Ready", "status": "True"}
@@ -50,11 +52,16 @@ class Memory:
         raise RdmaError("kube_not_found", "There is no %s." % path)
 
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+        self.calls += 1
         if path.endswith("/events"):
             uid = query["fieldSelector"].partition("=")[2]
             if uid in self.refused:
                 yield {"reason": "FailedPrepareDynamicResources", "message": "no address"}
-        elif path.endswith("/resourceclaims"):
+        elif "labelSelector" in query:
+            assert query["labelSelector"] == canary.SELECTOR
+            kind = "Pod" if path == "/api/v1/namespaces/rdma/pods" else "ResourceClaim"
+            yield from [live for name, live in self.objects.items() if name.startswith(kind + "/")]
+        elif path == "/apis/resource.k8s.io/v1/resourceclaims":
             yield from self.claims
         else:
             node = query["fieldSelector"].partition("=")[2]
@@ -83,6 +90,7 @@ class Memory:
         return "%s/%s" % (document["kind"], document["metadata"]["name"])
 
     def apply(self, document: Mapping[str, Any], **_more: Any) -> dict[str, Any]:
+        self.calls += 1
         path = self.path_of(document)
         self.made.append(path)
         live = json.loads(json.dumps(document))
@@ -120,6 +128,7 @@ class Memory:
         return {"name": name, "state": {"terminated": {"message": json.dumps(message)}}}
 
     def delete(self, document: Mapping[str, Any]) -> bool:
+        self.calls += 1
         path = self.path_of(document)
         if path in self.stuck:
             return True
@@ -165,6 +174,7 @@ def prove(memory: Memory, node: str, peer: Optional[str], proof: Proof = IMAGE) 
 def test_a_node_reaches_its_peer(memory: Memory) -> None:
     """The peer's canary stands before the one that is to reach it, by the NIC of the same name."""
     assert prove(memory, "n2", "n1") == Proven()
+    assert memory.calls <= 25, "a node has 40 calls for the whole roll"
     assert memory.made == [
         "ResourceClaim/rdma-k8s-canary-n2-peer",
         "Pod/rdma-k8s-canary-n2-peer",
@@ -255,12 +265,20 @@ def test_a_driver_without_children(memory: Memory) -> None:
 
 
 def test_one_that_stays_keeps_nobody(memory: Memory, clock: Clock) -> None:
-    """The pod of the peer cannot end: the others are removed all the same, and it is named."""
+    """A pod cannot end: its claim is left to it, the others are removed all the same, and it is named."""
+    for kind, suffix in (
+        ("Pod", "-n2"),
+        ("ResourceClaim", "-n2"),
+        ("Pod", "-n2-peer"),
+        ("ResourceClaim", "-n2-peer"),
+        ("Pod", "-n3"),
+    ):
+        name = canary.NAME + suffix
+        memory.objects["%s/%s" % (kind, name)] = {"metadata": {"name": name}}
     memory.stuck.add("Pod/rdma-k8s-canary-n2")
-    memory.objects["Pod/rdma-k8s-canary-n2"] = {"metadata": {"name": "rdma-k8s-canary-n2"}}
-    memory.objects["Pod/rdma-k8s-canary-n2-peer"] = {"metadata": {"name": "rdma-k8s-canary-n2-peer"}}
     with pytest.raises(RdmaError, match="Pod rdma/rdma-k8s-canary-n2 was asked to go") as found:
         canary_run.remove(memory, "rdma", 10, "-n2", "-n2-peer")  # type: ignore[arg-type]
     assert found.value.code == "canary_stays"
-    assert set(memory.objects) == memory.stuck
+    left = {"Pod/rdma-k8s-canary-n2", "ResourceClaim/rdma-k8s-canary-n2", "Pod/rdma-k8s-canary-n3"}
+    assert set(memory.objects) == left
     assert clock.now <= objects.PATIENCE
