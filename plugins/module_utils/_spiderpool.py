@@ -38,6 +38,7 @@ def plan(module: AnsibleModule) -> dict[str, Any]:
         inject_include=params["inject_include"],
         inject_exclude=params["inject_exclude"],
         more=params["values"],
+        expressions=params["set_expressions"],
     )
     values = deployment.chart_values(chart, setup, params["drain"])
     cluster = _kube.connect(module) if params["read"] else None

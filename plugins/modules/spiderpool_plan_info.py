@@ -139,7 +139,7 @@ options:
     type: dict
     default: {}
   set_expressions:
-    description: Expressions for C(helm --set).
+    description: Further values, as for C(helm --set), each C(NAME.NAME=VALUE); laid over O(values).
     type: list
     elements: str
     default: []

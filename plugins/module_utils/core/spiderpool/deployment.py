@@ -10,6 +10,7 @@ its definitions have the fields, its nodes the NICs, and what is there already a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -30,6 +31,8 @@ LABELS = {"app.kubernetes.io/managed-by": "rdma.k8s", "app.kubernetes.io/part-of
 POOL_CONFIG = "SriovNetworkPoolConfig"
 NODE, OPERATOR = OWNERS = ("node", "operator")
 MODES = (EXCLUSIVE, SHARED)
+_PLAIN: dict[str, Any] = {"true": True, "false": False, "null": None}
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 MANY = 100
 """So many nodes are taken for a percentage as long as it is not known how many there are."""
 POOL_CONFIG_NAME, TEST_NAME = "rdma-k8s", "rdma-k8s-test"
@@ -153,10 +156,14 @@ class Chart(NamedTuple):
     inject_include: Sequence[str] = ()
     inject_exclude: Sequence[str] = ()
     more: Mapping[str, Any] = {}
+    expressions: Sequence[str] = ()
 
 
 def chart_values(chart: Chart, setup: objects.Setup, drain: bool) -> dict[str, Any]:
-    """The values for the chart; those of the user are laid over them."""
+    """The values for the chart; those of the user are laid over them, and over these his expressions.
+
+    Expressions become values, so that what is installed can be compared with what is wanted.
+    """
     found: dict[str, Any] = {
         "sriov": {
             "install": True,
@@ -178,7 +185,21 @@ def chart_values(chart: Chart, setup: objects.Setup, drain: bool) -> dict[str, A
         if chart.inject_exclude:
             inject["namespacesExclude"] = list(chart.inject_exclude)
         found["spiderpoolController"] = {"podResourceInject": inject}
-    return _laid_over(found, chart.more)
+    found = _laid_over(found, chart.more)
+    for entry in chart.expressions:
+        key, _equals, value = str(entry).partition("=")
+        nested: Any = _value(value)
+        for part in reversed(key.split(".")):
+            nested = {part: nested}
+        found = _laid_over(found, nested)
+    return found
+
+
+def _value(text: str) -> Any:
+    """What ``helm --set`` makes of a text."""
+    if text in _PLAIN:
+        return _PLAIN[text]
+    return int(text) if _WHOLE.fullmatch(text) else text
 
 
 def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

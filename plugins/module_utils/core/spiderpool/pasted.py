@@ -48,6 +48,7 @@ LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _KEY = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _SHELL = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_]{2,}")
 _ADDRESS = re.compile(r"(https?|oci|git)://(?:[^/@]*@)?([^/:]+)(?::[0-9]+)?(/[^?#]*)?", re.IGNORECASE)
+_SPECIAL = re.compile(r"[][{},\\\\]")
 _HOSTNAME = "kubernetes.io/hostname"
 _EVERYWHERE = frozenset(
     ("kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch")
@@ -323,6 +324,9 @@ def expressions(given: Iterable[str]) -> Iterator[Issue]:
         key, equals, _value = str(entry).partition("=")
         if not equals or not key:
             yield error("set-without-value", str(entry), "helm refuses an expression without '=': add =true")
+        elif _SPECIAL.search(str(entry)):
+            message = "lists, several values and escapes belong into the values, not into an expression"
+            yield error("set-unsupported", str(entry), message)
 
 
 def sources(given: Iterable[str]) -> Iterator[Issue]:

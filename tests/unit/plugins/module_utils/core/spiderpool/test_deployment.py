@@ -262,6 +262,22 @@ def test_values_of_the_chart() -> None:
     assert set(deployment.chart_values(deployment.Chart(), SETUP, drain=False)) == {"sriov", "ipam"}
 
 
+def test_expressions_become_values() -> None:
+    """They are laid over the values, with the kinds that Helm makes of them."""
+    given = (
+        "a.b=true",
+        "a.c=3",
+        "a.d=03",
+        "a.e=",
+        "a.f=null",
+        "ipam.enableGatewayDetection=false",
+        "a.g=x=y",
+    )
+    found = deployment.chart_values(deployment.Chart(expressions=given), SETUP, drain=True)
+    assert found["a"] == {"b": True, "c": 3, "d": "03", "e": "", "f": None, "g": "x=y"}
+    assert found["ipam"] == {"enableGatewayDetection": False}
+
+
 def test_a_sentence() -> None:
     plan = deployment.decide(wish(rows=[{**ROWS[0], "subnet": "172.16.11.0/16"}]))
     told = [deployment.sentence(entry) for entry in plan.told]

@@ -168,6 +168,8 @@ def test_expressions() -> None:
         ("set-without-value", "a.b"),
         ("set-without-value", "=x"),
     ]
+    for entry in ("a[0]=1", "a={1,2}", "a=1,b=2", "a\\.b=1"):
+        assert codes(pasted.expressions([entry])) == [("set-unsupported", entry)]
 
 
 @pytest.mark.parametrize(
