@@ -399,7 +399,7 @@ def joins(stage: Stage, slot: Slot) -> Case:
         join(slot, node)
         # One that publishes nothing yet is taken for no member; a roll that ends before takes it up no more.
         slot.nodes = everything
-        until("the node that joins publishes", lambda: slot.values().get(node), 25.0)
+        until("the node that joins publishes", lambda: slot.values().get(node), 120.0)
 
     rule = At("Draining", slot.nodes[0], do)
     run = Run(stage, slot, "only", rule)

@@ -160,7 +160,7 @@ class Killer(Rule):
                 self._seen.append(key)
             if len(self._seen) <= self._number:
                 return None
-            until("the victim has begun", lambda: self.victim, 5.0, 0.01)
+            until("the victim has begun", lambda: self.victim, 60.0, 0.01)
             os.kill(self.victim, signal.SIGKILL)
             self.hit = f"{request.method} {request.path}"
             return SILENCE

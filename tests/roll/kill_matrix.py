@@ -107,7 +107,7 @@ def killed(stage: Stage, slot: Slot, name: str, rule: Killer, **more: Any) -> Ca
 
 def settle(slot: Slot, nodes: int) -> None:
     """Wait until the users of RDMA are back on so many nodes, which shows that these can be used."""
-    until(f"{slot.name}: the users of RDMA run again", lambda: len(slot.pods("train")) == nodes, 40.0)
+    until(f"{slot.name}: the users of RDMA run again", lambda: len(slot.pods("train")) == nodes, 300.0)
 
 
 def conclude(stage: Stage, slot: Slot, before: Before, wanted: str, case: Case, **allowances: bool) -> None:
