@@ -104,7 +104,7 @@ def read(python: Path, folder: Path, packages: Path, root: str) -> dict[str, Any
         "LC_ALL": "C.UTF-8",
         "PYTHONPATH": f"{packages}:{folder}",
     }
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800, check=False)
     if done.returncode:
         return {"error": done.stderr.strip()[-400:]}
     found: dict[str, Any] = json.loads(done.stdout)
