@@ -391,7 +391,7 @@ def joins(stage: Stage, slot: Slot) -> Case:
             for app in ("train", "cpu", "rdma-k8s-provider")
             for pod in slot.pods(app, running=False).values()
         ),
-        90.0,
+        300.0,
     )
     before, wanted = Before.of(slot, stage.recorder.version, now()), slot.other
 
