@@ -292,12 +292,9 @@ class Roll:
         known = [*self.plan.nodes, *self.record.joined]
         found = {name: views[name] for name in known if name in views}
         others = self._world.with_driver() - set(known)
-        if others and self.stored.created:
-            born = {name: self._world.created(name) for name in others}
-            # A plan that left out nodes which were there is about some nodes only, and takes up no others.
-            if all(date > self.stored.created for date in born.values()):
-                publishing = self._world.publishing()
-                found.update((name, views[name]) for name in sorted(others & publishing) if name in views)
+        if others and conduct.takes_up(self.stored.created, map(self._world.created, others)):
+            publishing = self._world.publishing()
+            found.update((name, views[name]) for name in sorted(others & publishing) if name in views)
         return found
 
     def _pause(self, why: str) -> None:

@@ -88,6 +88,18 @@ def resumed(plan: Plan, record: Record) -> Record:
     return replace(record, phase=Phase.PLANNED, reason="", consecutive=0, failed=0)
 
 
+def takes_up(made: str, born: Iterable[str]) -> bool:
+    """Whether a roll takes up the nodes that are not in its plan: those that came after it was made (decision 30).
+
+    A plan that left out a node which was there is about some nodes only, and takes up no others.
+
+    :param made: when the plan was stored, RFC 3339 with whole seconds, as the API server stamps objects.
+    :param born: when each of these nodes was created, by the same clock. One of the second in which the plan was stored
+        came later: whatever was there before is in the plan or was left out on purpose.
+    """
+    return bool(made) and all(date >= made for date in born)
+
+
 def joined(plan: Plan, record: Record, nodes: Iterable[str]) -> tuple[str, ...]:
     """Nodes that came after the plan was made, in the order in which they are to come: last (decision 30)."""
     known = {*plan.nodes, *record.joined}

@@ -744,6 +744,25 @@ def test_nodes_that_join_come_last_and_are_remembered() -> None:
     assert conduct.joined(PLAN, Record(joined=("x",)), ["b", "a", "y", "x", "w"]) == ("x", "w", "y")
 
 
+MADE = "2026-03-01T10:00:01Z"
+
+
+@pytest.mark.parametrize(
+    ("made", "born", "wanted"),
+    [
+        (MADE, ["2026-03-01T10:00:02Z"], True),
+        (MADE, [MADE], True),  # stamps have whole seconds, and whatever was there before is in the plan
+        (MADE, ["2026-03-01T10:00:00Z"], False),
+        (MADE, ["2026-03-01T10:00:02Z", "2026-03-01T09:00:00Z"], False),
+        (MADE, ["2026-03-01T10:00:02Z", ""], False),
+        ("", ["2026-03-01T10:00:02Z"], False),
+    ],
+)
+def test_only_nodes_that_came_later_are_taken_up(made: str, born: list[str], wanted: bool) -> None:
+    """Decision 30."""
+    assert conduct.takes_up(made, born) is wanted
+
+
 # --- abort
 
 
