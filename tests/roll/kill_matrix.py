@@ -71,6 +71,11 @@ class Run:
         if isinstance(rule, Killer):
             rule.victim = self.process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.exitcode is None
+
     def wait(self, seconds: float = RUN) -> int | None:
         """Its exit code, negative when it was killed; ``None`` when it did not end and was ended."""
         self.process.join(seconds)

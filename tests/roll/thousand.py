@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import controller
+import disturbed
 from kill_matrix import now
 from recorder import Change, mixtures
 from slots import SLOT, Slot, until
@@ -82,16 +83,38 @@ def drained_by_kubectl(ready: Stage, slot: Slot) -> list[float]:
     return found
 
 
-def roll(nodes: int, budget: str, kubectl: bool) -> tuple[Figures, list[str]]:
-    """One roll over so many nodes, and what was wrong with it."""
+def roll(nodes: int, budget: str, large: bool) -> tuple[Figures, list[str]]:
+    """One roll over so many nodes, and what was wrong with it.
+
+    :param large: compare it with kubectl drain, and roll back with everything that can go wrong.
+    """
     begin = time.monotonic()
     with stage(1, nodes, cpu_pods=False, kind=Fleet, grace=90) as ready:
         (slot,) = ready.slots
         print(f"{nodes} nodes after {time.monotonic() - begin:.0f} s", flush=True)
         until("everything runs", slot.good, 1500.0, 3.0)
         print(f"{nodes} users of RDMA and drivers run after {time.monotonic() - begin:.0f} s", flush=True)
-        compared = drained_by_kubectl(ready, slot) if kubectl else []
-        return _roll(ready, slot, budget, compared)
+        compared = drained_by_kubectl(ready, slot) if large else []
+        over = threading.Event()
+        reading = threading.Thread(target=_read, args=(ready, over))
+        reading.start()
+        try:
+            figures, problems = _roll(ready, slot, budget, compared)
+            if large:
+                problems += _disturbed(ready, slot, budget)
+        finally:
+            over.set()
+            reading.join()
+        return figures, problems
+
+
+def _disturbed(ready: Stage, slot: Slot, budget: str) -> list[str]:
+    begin = time.monotonic()
+    slot.value = slot.other
+    until("everything runs again", slot.good, 900.0, 3.0)
+    case = disturbed.roll(ready, slot, budget)
+    print(f"with everything that can go wrong: {time.monotonic() - begin:.0f} s, {case.where}", flush=True)
+    return [f"disturbed: {problem}" for problem in case.problems]
 
 
 def _roll(ready: Stage, slot: Slot, budget: str, compared: list[float]) -> tuple[Figures, list[str]]:
@@ -102,9 +125,6 @@ def _roll(ready: Stage, slot: Slot, budget: str, compared: list[float]) -> tuple
         kubeconfig=str(ready.cluster.kubeconfig), namespace=slot.name, nodes=slot.nodes, new=wanted,
         log=str(log), budget=budget, prove=False, lease=60.0,
     )  # fmt: skip
-    over = threading.Event()
-    reading = threading.Thread(target=_read, args=(ready, over))
-    reading.start()
     begin = time.monotonic()
     process = controller.start(task)
     while process.exitcode is None and time.monotonic() - begin < 3600:
@@ -113,8 +133,6 @@ def _roll(ready: Stage, slot: Slot, budget: str, compared: list[float]) -> tuple
     seconds = time.monotonic() - begin
     if process.exitcode is None:
         process.kill()
-    over.set()
-    reading.join()
     text = log.read_text(encoding="utf-8", errors="replace")
     problems = (
         [] if process.exitcode == controller.COMPLETE else [f"exit code {process.exitcode}: {text[-400:]}"]

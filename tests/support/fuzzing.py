@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import (
@@ -418,15 +419,30 @@ def case(target: Target, seed: int, number: int) -> Any:
     return damaged(chance, chance.choice(target.samples()))
 
 
+class Surprise:
+    """Keeps what is raised in its block and is not allowed: a surprise is what the run looks for."""
+
+    def __init__(self, allowed: tuple[type[BaseException], ...]) -> None:
+        self.allowed, self.text = allowed, ""
+
+    def __enter__(self) -> Surprise:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _place: TracebackType | None
+    ) -> bool:
+        if error is not None and not isinstance(error, self.allowed):
+            self.text = "".join(traceback.format_exception(error, limit=-4))
+        return isinstance(error, Exception)
+
+
 def play(target: Target, found: Any) -> str:
     """Give one input to a target; return what went wrong, or nothing."""
     begin = time.process_time()
-    try:
+    with Surprise(target.allowed) as surprise:
         target.call(found)
-    except target.allowed:
-        pass
-    except Exception:
-        return traceback.format_exc(limit=-4)
+    if surprise.text:
+        return surprise.text
     spent = time.process_time() - begin
     return f"took {spent:.1f} s of CPU" if spent > SLOW else ""
 

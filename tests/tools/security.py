@@ -25,7 +25,7 @@ LEAST = ("MEDIUM", "HIGH")
 """Severities that count. Below is what every program that starts another one does; ruff has rules for that, too."""
 
 COMMANDS = "B404 B603 B607"
-"""Starting programs is what this collection does; they are lists of words, which ruff (S602, S605, S609) guards."""
+"""Starting programs is what this collection does; they are lists of words, which ruff guards."""
 
 SHM = "the path of the memory of a container, in which nothing is made"
 ACCEPTED: dict[tuple[str, str], str] = {
