@@ -26,7 +26,7 @@ extends_documentation_fragment:
 options:
   rails:
     description:
-      - The table, as M(rdma.k8s.rail_table#module) proposes it, or written by hand.
+      - The table, as P(rdma.k8s.rail_table#module) proposes it, or written by hand.
       - A rail has C(pci) or C(name) of the NIC, C(subnet), and as far as it differs from the defaults C(resource),
         C(link_type), C(gateway), C(ranges), C(vfs), C(mtu), C(pkey) and C(vendor).
       - Without C(ranges) all hosts of the subnet but the gateway; without C(gateway) the rail has no way to others.
@@ -77,7 +77,7 @@ options:
     default: exclusive
   netns_owner:
     description:
-      - Who sets this mode. V(node) is a file on the node, as M(rdma.k8s.netns_mode#module) writes it.
+      - Who sets this mode. V(node) is a file on the node, as P(rdma.k8s.netns_mode#module) writes it.
       - V(operator) is C(rdmaMode) of the SriovNetworkPoolConfig, which needs operator 1.4.0 and never works on Ubuntu.
     type: str
     choices: [node, operator]
@@ -184,7 +184,7 @@ options:
     type: list
     elements: str
   snapshots:
-    description: Nodes as snapshots, see M(rdma.k8s.node_info#module), whose NICs are compared with the rails.
+    description: Nodes as snapshots, see P(rdma.k8s.node_info#module), whose NICs are compared with the rails.
     type: list
     elements: dict
     default: []
@@ -233,7 +233,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 rails:
-  description: The table with all values, as M(rdma.k8s.rail_table#module) returns it.
+  description: The table with all values, as P(rdma.k8s.rail_table#module) returns it.
   returned: success
   type: list
   elements: dict

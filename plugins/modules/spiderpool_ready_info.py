@@ -28,7 +28,7 @@ options:
     elements: str
     default: []
   test:
-    description: The DaemonSet for tests, as M(rdma.k8s.spiderpool_plan_info#module) returns it. Without it none.
+    description: The DaemonSet for tests, as P(rdma.k8s.spiderpool_plan_info#module) returns it. Without it none.
     type: dict
   nodes:
     description: How many nodes must have a pod, 1 to 100000. Without it one.

@@ -129,7 +129,7 @@ class PrivateNode:
 
     def wait_for(self, met: Callable[[], bool]) -> bool:
         """Whether it comes true soon."""
-        return namespaces.wait_until(met, 5)
+        return namespaces.wait_until(met, 60)
 
     def is_apart(self, pid: int) -> bool:
         """Whether a process is in a network namespace of its own by now."""
@@ -284,6 +284,16 @@ def _lay_out() -> None:
         for name, value in (("arp_ignore", "1"), ("arp_announce", "2")):
             Path("/proc/sys/net/ipv4/conf/%s/%s" % (near, name)).write_text(value)
             _run("ip", "netns", "exec", "far", "sysctl", "-qw", "net.ipv4.conf.%s.%s=%s" % (far, name, value))
+    assert namespaces.wait_until(_settled, 60), "the links do not come up"
+
+
+def _settled() -> bool:
+    """Whether the kernel has brought up all links: it does so later than the command that asks for it."""
+    done = subprocess.run(
+        ["ip", "route", "show", "table", "all"], capture_output=True, text=True, check=True
+    )  # fmt: skip
+    ready = all("fe80::/64 dev rdma%d " % rail in done.stdout for rail in RAILS)
+    return ready and "linkdown" not in done.stdout
 
 
 def _vnic() -> addressing.Vnic:

@@ -137,11 +137,42 @@ def test_hosts_of_the_play_are_judged_by_their_names_in_the_inventory(play: Run,
     assert play.display.shown[0].splitlines()[0] == result["summary"][0]
 
 
+PODS = {
+    "pods": [
+        {
+            "namespace": "train",
+            "name": "worker-0",
+            "node": "n0",
+            "privileged": False,
+            "reason": "",
+            "predicates": [{"predicate": "P7", "status": "fail", "message": "net2 has no entry."}],
+        }
+    ],
+    "fabric": {"rows": ["net1"]},
+}
+
+
+def test_running_pods_are_judged_too(play: Run, tmp_path: Path) -> None:
+    """What was seen in pods comes into the result, and the matrix of their rails beside it."""
+    dest = tmp_path / "r.json"
+    result = healthy(play)(policy={"only": ["RDMA-SRIOV-020"]}, pods=PODS, dest=str(dest))
+    assert result["counts"]["fail"] == 1
+    (found,) = [entry for entry in report_files.read_result(str(dest)).findings if entry.status == "fail"]
+    assert "net2 has no entry." in found.message
+    assert result["pod_fabric"] == PODS["fabric"]
+    assert json.loads((tmp_path / "pod-fabric.json").read_text()) == PODS["fabric"]
+    play.display.shown.clear()
+    assert "The option 'pods' has no pods that were looked into." in play.refused(
+        policy={}, pods={"pods": []}
+    )
+
+
 def test_the_documentation_names_what_is_returned(play: Run, tmp_path: Path) -> None:
     described = yaml.safe_load(documentation.RETURN)
     judged = healthy(play)(policy={}, dest=str(tmp_path / "r.json"), record=str(tmp_path / "rec"))
     checked = play(input_only=True)
-    assert {*judged, *checked, "fabric"} - {"changed"} == set(described)  # fabric: test_proof.py
+    elsewhere = {"fabric", "pod_fabric"}  # the former in test_proof.py
+    assert {*judged, *checked, *elsewhere} - {"changed"} == set(described)
     options = yaml.safe_load(documentation.DOCUMENTATION)["options"]
     assert set(options) == set(validate.ARGUMENT_SPEC)
     for name, spec in validate.ARGUMENT_SPEC.items():
