@@ -155,7 +155,9 @@ PODS = {
 def test_running_pods_are_judged_too(play: Run, tmp_path: Path) -> None:
     """What was seen in pods comes into the result, and the matrix of their rails beside it."""
     dest = tmp_path / "r.json"
-    result = healthy(play)(policy={"only": ["RDMA-SRIOV-020"]}, pods=PODS, dest=str(dest))
+    result = healthy(play)(
+        policy={"target": "spiderpool_sriov", "only": ["RDMA-SRIOV-020"]}, pods=PODS, dest=str(dest)
+    )
     assert result["counts"]["fail"] == 1
     (found,) = [entry for entry in report_files.read_result(str(dest)).findings if entry.status == "fail"]
     assert "net2 has no entry." in found.message
