@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..net import find_prefix
 from . import machine
 from .conduct import window
 from .model import NodeView, Plan, User
@@ -109,6 +110,8 @@ def table(plan: Plan, nodes: Mapping[str, NodeView]) -> Table:
     disruptions = tuple([_disruption(plan, strategy, rows) for strategy in Strategy])
     problems = ["%s is not there" % name for name in plan.nodes if name not in nodes]
     problems += ["%s: %s" % (row.name, row.problem) for row in rows if row.problem]
+    if plan.strategy is Strategy.ROLLING:
+        problems += _overlaps(plan)
     spanning = next(entry.spanning for entry in disruptions if entry.strategy == plan.strategy.value)
     if spanning:
         problems.append(
@@ -116,6 +119,18 @@ def table(plan: Plan, nodes: Mapping[str, NodeView]) -> Table:
             % _listed(spanning)
         )
     return Table(digest(plan), plan.strategy.value, disruptions, rows, tuple(problems))
+
+
+def _overlaps(plan: Plan) -> list[str]:
+    """RANGE-019, decision 5: children of both ranges are there side by side; of a whole drain they are not."""
+    new = find_prefix(plan.new)
+    return [
+        "%s overlaps %s, so children of both would answer to one address; go by a range apart, or drain all"
+        % (plan.new, text)
+        for text in plan.old.split(", ")
+        for old in (find_prefix(text),)
+        if new is not None and old is not None and new.overlaps(old)
+    ]
 
 
 def lines(found: Table) -> list[str]:

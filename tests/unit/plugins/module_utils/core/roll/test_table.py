@@ -101,6 +101,24 @@ def test_a_job_on_two_nodes_is_a_problem_of_the_rolling_strategy_only() -> None:
     assert found.problems[0].startswith("Job default/train (and 1 more) has pods on several nodes")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("10.208.0.0/12", "10.192.0.0/11", "10.192.0.0/11 overlaps 10.208.0.0/12, so children of both"),
+        ("10.16.0.0/12, 10.208.0.0/12", "10.208.0.0/14", "10.208.0.0/14 overlaps 10.208.0.0/12, so"),
+        ("10.208.0.0/12", "10.192.0.0/12", ""),
+        ("exclusive", "shared", ""),
+        ("", "10.192.0.0/12", ""),
+    ],
+)
+def test_a_range_that_overlaps_the_old_one(old: str, new: str, wanted: str) -> None:
+    """RANGE-019 by decision 5: an error for nodes side by side, none when all are drained."""
+    plan = replace(PLAN, old=old, new=new)
+    assert table.table(plan, NODES).problems == ()
+    found = table.table(replace(plan, strategy=Strategy.ROLLING), NODES).problems
+    assert [problem.startswith(wanted) for problem in found] == [True] * bool(wanted)
+
+
 def test_what_stands_in_the_way_is_told_before_anything_is_done() -> None:
     nodes = {
         "a": node("a", replace(JOB, blocked_by="default/pdb")),
