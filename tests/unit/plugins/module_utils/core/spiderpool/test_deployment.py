@@ -40,10 +40,11 @@ def wish(**more: Any) -> deployment.Wish:
     return deployment.Wish(**{"rows": ROWS, "setup": SETUP, **more})
 
 
-def live(disable_drain: Any = None, definitions: Any = CRDS, **fields: Any) -> deployment.Live:
-    """A cluster with the operator, before anything is made."""
+def live(disable_drain: Any = None, *definitions: Any, **fields: Any) -> deployment.Live:
+    """A cluster with the operator, before anything is made; its definitions may be others."""
+    (known,) = definitions or (CRDS,)
     found: ClusterSnapshot = replace(rails.cluster(*NODES), **{**FRESH, **fields})
-    return deployment.Live(found, definitions, disable_drain)
+    return deployment.Live(found, known, disable_drain)
 
 
 def codes(plan: deployment.Plan) -> list[tuple[str, str, str]]:
