@@ -21,7 +21,7 @@ def bring_up_fixture(run: Run) -> Run:
 
 def test_mistakes_are_one_sentence_and_no_node_is_asked(bring_up: Run) -> None:
     wrong = {
-        "target=oke": "The variable target is 'oke', expected oke_dranet or ack_lingjun.",
+        "target=oke": "The variable target is 'oke', expected oke_dranet, spiderpool_sriov or ack_lingjun.",
         "nodes=nowhere": "There is no node to bring up: the inventory has no host that matches 'nowhere'.",
         "policy=missing.yml": "The policy missing.yml cannot be read: No such file or directory.",
         "kubeconfig=missing.yml": "missing.yml",
