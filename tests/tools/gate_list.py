@@ -23,8 +23,10 @@ INSTALL = tree.BUILD / "install"
 RESULTS = tree.BUILD / "test"
 STATES = tree.BUILD / "molecule"
 NO_PYTHON = 3  # the exit code of make_venv.py when no Python fits
-UNIT_PYTHONS = ("3.9", "3.13")
 PLUGIN_TESTS = "tests/unit/plugins/"
+CORE_TESTS = PLUGIN_TESTS + "module_utils/core/"
+UNIT_PYTHONS = {"3.9": PLUGIN_TESTS, "3.13": CORE_TESTS}
+"""What is tested on the oldest and the newest Python of nodes; the gate next-leg has the newest one for the rest."""
 VECTORS = (
     ("tests/vectors/oke_child_range.json",),
     ("tests/vectors/spiderpool_cases.json",),
@@ -199,7 +201,7 @@ def next_leg(job: Job) -> Outcome:
     python = environment_of(job, "next")
     if isinstance(python, Outcome):
         return python
-    without_core = (*PARALLEL, f"--ignore={PLUGIN_TESTS}module_utils/core", "tests/unit")
+    without_core = (*PARALLEL, f"--ignore={CORE_TESTS}", "tests/unit")
     outcome = pytest(job, python, "next-leg", *without_core, RDMA_K8S_FEWER_EXAMPLES="1")
     env = {"PATH": f"{python.parent}:{tree.path_variable()}"}
     marked = ("-m", "both_legs", "tests/playbook")
@@ -246,8 +248,8 @@ def sanity(job: Job) -> Outcome:
     return outcome
 
 
-def units_on(version: str) -> Gate:
-    """Return the gate that runs the unit tests of modules and module_utils on one Python of nodes."""
+def units_on(version: str, tests: str) -> Gate:
+    """Return the gate that runs unit tests of what runs on nodes on one Python of nodes."""
 
     def run(job: Job) -> Outcome:
         if version not in interpreters.find((version,)):
@@ -255,9 +257,7 @@ def units_on(version: str) -> Gate:
         results = tree.COPY / "tests" / "output" / "junit"
         for old in results.glob(f"python{version}-*.xml"):
             old.unlink()
-        code = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2", PLUGIN_TESTS)[
-            0
-        ]
+        code = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2", tests)[0]
         outcome = Outcome()
         for path in sorted(results.glob(f"python{version}-*.xml")):
             outcome.add(read_junit(path))
@@ -612,7 +612,7 @@ GATES: list[Gate] = [
     Gate("fuzz", "damaged input of the core, for a bounded time", fuzz),
     Gate("collectors", "what reads a node, on each Python and with two releases of pyroute2", collectors),
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
-    *(units_on(version) for version in UNIT_PYTHONS),
+    *(units_on(version, tests) for version, tests in UNIT_PYTHONS.items()),
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
     Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
     Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
