@@ -32,6 +32,8 @@ VECTORS = (
     ("tests/vectors/spiderpool_cases.json",),
     ("tests/vectors/ack_cases.json",),
 )
+NO_GATE_YET = frozenset({"range_change"})
+"""Scenarios that are run by hand: what they take on a busy machine is not known well enough."""
 NO_LAB = 3
 """Exit code of `tests/lab check` on a machine that cannot run the lab."""
 ISOLATED = frozenset({"ansible-test"})
@@ -565,7 +567,7 @@ def state_of_its_own(name: str) -> dict[str, str]:
 def molecule(job: Job) -> Outcome:
     """Run the molecule scenarios, each of which makes and ends its own nodes."""
     folder = tree.COPY / "extensions" / "molecule"
-    names = sorted(path.parent.name for path in folder.glob("*/molecule.yml"))
+    names = sorted({path.parent.name for path in folder.glob("*/molecule.yml")} - NO_GATE_YET)
     if not names:
         return missing("extensions/molecule/*/molecule.yml", "the collection on real nodes")
     outcome = Outcome()

@@ -184,6 +184,8 @@ class Driver(prove_claims.Driver):
                 self.change(*words), stdout=output, stderr=subprocess.STDOUT, cwd=self.work
             )
             until("the middle of the roll", lambda: began.poll() is not None or self.states() & set(MIDDLE))
+            if began.poll():
+                raise judge_faults.DriverError(log.read_text(encoding="utf-8"))
             middle = self.run("-e", "action=status")
             self.looking("the end of the roll", lambda: began.poll() is not None)
         text = log.read_text(encoding="utf-8")
