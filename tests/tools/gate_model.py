@@ -74,7 +74,7 @@ class Job:
         *command: str | Path,
         cwd: Path = tree.COPY,
         env: dict[str, str] | None = None,
-        timeout: float = 2400,
+        timeout: float = 4500,
     ) -> tuple[int, str]:
         """Run a command with its output in the log; return exit code (124: took too long) and output."""
         words = [*(POLITELY if self.polite else ()), *(str(word) for word in command)]
