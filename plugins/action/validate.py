@@ -67,8 +67,9 @@ class ActionModule(ActionBase):
                 )
                 return result
             inputs, cluster = self._inputs(args, task_vars or {})
-            if args["pods"]:
-                cluster = records.with_pods(cluster, judging.plain(args["pods"]))
+            pods = judging.plain(args["pods"])
+            if pods:
+                cluster = records.with_pods(cluster, pods)
             document = judging.judge_now(inputs, policy, cluster)
             code = finding.exit_code(document.findings, args["threshold"], args["strict"])
             result.update(
@@ -84,8 +85,8 @@ class ActionModule(ActionBase):
             if args["proof"]:
                 result["fabric"] = fabric.summary({entry.name: _section(entry) for entry in inputs})
                 files["fabric.json"] = iter([json.dumps(result["fabric"], indent=1) + "\n"])
-            if args["pods"].get("fabric"):
-                result["pod_fabric"] = judging.plain(args["pods"]["fabric"])
+            if pods.get("fabric"):
+                result["pod_fabric"] = pods["fabric"]
                 files["pod-fabric.json"] = iter([json.dumps(result["pod_fabric"], indent=1) + "\n"])
             if args["dest"]:
                 directory, name = os.path.split(args["dest"])

@@ -68,11 +68,7 @@ class PrivateNode:
 
     def ip(self, *words: str) -> str:
         """Run ``ip``; its output."""
-        done = subprocess.run(
-            [shutil.which("ip") or "/sbin/ip", *words], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (words, done.stderr)
-        return done.stdout
+        return _run("ip", *words)
 
     def inside(self, name: str, act: Callable[[], Any]) -> Any:
         """Do something in a named namespace."""
@@ -289,11 +285,8 @@ def _lay_out() -> None:
 
 def _settled() -> bool:
     """Whether the kernel has brought up all links: it does so later than the command that asks for it."""
-    done = subprocess.run(
-        ["ip", "route", "show", "table", "all"], capture_output=True, text=True, check=True
-    )  # fmt: skip
-    ready = all("fe80::/64 dev rdma%d " % rail in done.stdout for rail in RAILS)
-    return ready and "linkdown" not in done.stdout
+    routes = _run("ip", "route", "show", "table", "all")
+    return all("fe80::/64 dev rdma%d " % rail in routes for rail in RAILS) and "linkdown" not in routes
 
 
 def _vnic() -> addressing.Vnic:
@@ -307,8 +300,9 @@ def _mount(*words: str) -> None:
     _run("mount", *words)
 
 
-def _run(*words: str) -> None:
+def _run(*words: str) -> str:
     done = subprocess.run(
         [shutil.which(words[0]) or words[0], *words[1:]], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, (words, done.stderr)
+    return done.stdout

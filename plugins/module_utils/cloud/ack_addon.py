@@ -29,6 +29,7 @@ from ..core.ack import addon, answers
 from ..core.ack.addon import Instance, Offer, Plan, Wish
 from ..core.ack.answers import Cluster, Task
 from ..core.errors import RdmaError
+from ..core.kube.objects import merged
 from . import alibaba
 
 MOST_PAGES = 20
@@ -344,7 +345,7 @@ class Keeper:
             told = offer is not None and offer.version == (self.wish.version or found.version)
             rules = addon.schema(offer.config_schema) if offer is not None and told else None
             kept = addon.without_unknown(found.config, rules)
-        return addon.encoded(addon.merged(kept, self.wish.config))
+        return addon.encoded(merged(kept, self.wish.config))
 
     def _arrived(self, action: str, lost: RdmaError) -> bool:
         """Look whether an order whose answer is lost arrived: by a new task, or by what there is now."""

@@ -122,12 +122,7 @@ def _look(cluster: Cluster, wish: Wish) -> Look:
 
 
 def _daemonset(cluster: Cluster, wish: Wish) -> Optional[dict[str, Any]]:
-    try:
-        return cluster.get("/apis/apps/v1/namespaces/%s/daemonsets/%s" % (wish.namespace, wish.daemonset))
-    except RdmaError as error:
-        if error.code != "kube_not_found":
-            raise
-        return None
+    return cluster.find("/apis/apps/v1/namespaces/%s/daemonsets/%s" % (wish.namespace, wish.daemonset))
 
 
 def _pods(cluster: Cluster, namespace: str, daemonset: dict[str, Any]) -> list[Any]:

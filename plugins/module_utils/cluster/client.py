@@ -122,6 +122,18 @@ class Cluster:
         """
         return self._read(path, query)
 
+    def find(self, path: str) -> Optional[dict[str, Any]]:
+        """The object at a path; ``None``: there is none.
+
+        :raises RdmaError: one of the codes ``kube_...``.
+        """
+        try:
+            return self.get(path)
+        except RdmaError as error:
+            if error.code != "kube_not_found":
+                raise
+            return None
+
     def items(self, path: str, limit: int = PAGE, **query: Any) -> Iterator[dict[str, Any]]:
         """The objects of a list, read in pages of at most ``limit``.
 

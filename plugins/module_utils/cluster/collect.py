@@ -19,6 +19,7 @@ from typing import Any, Callable, Optional, Union
 from ..core import cluster_networks as networks, cluster_reading as reading
 from ..core.cluster_snapshot import (
     DEFAULT_SUBSETS,
+    RAIL_WORKLOADS,
     SUBSETS,
     ApiServer,
     Claim,
@@ -63,18 +64,6 @@ _ATTACHMENTS: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
     ("sriov_ib_networks", _SRIOV, "sriovibnetworks", reading.api_object),
     ("sriov_pool_configs", _SRIOV, "sriovnetworkpoolconfigs", reading.api_object),
     ("sriov_node_states", _SRIOV, "sriovnetworknodestates", reading.sriov_node_state),
-)
-_WORKLOADS = (
-    ("apps", "deployments"),
-    ("apps", "statefulsets"),
-    ("apps", "daemonsets"),
-    ("batch", "jobs"),
-    ("batch", "cronjobs"),
-    ("kubeflow.org", "mpijobs"),
-    ("kubeflow.org", "pytorchjobs"),
-    ("jobset.x-k8s.io", "jobsets"),
-    ("leaderworkerset.x-k8s.io", "leaderworkersets"),
-    ("", "pods"),
 )
 _NO_MORE = frozenset(("kube_unreachable", "kube_timeout", "kube_tls", "kube_unauthorized"))
 """After these errors nothing more is asked."""
@@ -302,15 +291,15 @@ class _Collection:
         out: a webhook changes pods, and what the user wrote stands in their controller."""
         policies = self.objects(_SRIOV, "sriovnetworknodepolicies")
         spaces = self.objects("", "namespaces")
-        lists = [self.objects(group, plural) for group, plural in _WORKLOADS]
+        lists = [self.objects(group, plural) for group, plural in RAIL_WORKLOADS]
         if policies is None or spaces is None or None in lists:
             return None
         made = {text(mapping(content, "spec").get("resourceName")) for content in policies}
         asking = {_name(content): reading.asking_annotations(content) for content in spaces}
         asking = {called: held for called, held in asking.items() if held}
-        kinds = [KINDS[plural] for _group, plural in _WORKLOADS if plural != "pods"]
+        kinds = [KINDS[plural] for _group, plural in RAIL_WORKLOADS if plural != "pods"]
         found: list[RailWorkload] = []
-        for (_group, plural), held in zip(_WORKLOADS, lists):
+        for (_group, plural), held in zip(RAIL_WORKLOADS, lists):
             for content in held or ():
                 if not reading.has_read_owner(content, kinds):
                     content.setdefault("kind", KINDS[plural])  # a typed list leaves it out

@@ -215,12 +215,7 @@ class Drainer:
         return False
 
     def _make(self, rule: dict[str, Any]) -> bool:
-        try:
-            found = self._cluster.get(self._cluster.path_of(rule))
-        except RdmaError as error:
-            if error.code != "kube_not_found":
-                raise
-            found = {}
+        found = self._cluster.find(self._cluster.path_of(rule))
         if mapping(found, "spec", "taint").get("effect") == fence.NO_SCHEDULE:
             return False
         for attempt in range(1, _ATTEMPTS + 1):

@@ -103,12 +103,7 @@ def placed(cluster: Cluster, documents: Iterable[dict[str, Any]], namespace: str
 
 def find(cluster: Cluster, document: dict[str, Any]) -> Optional[dict[str, Any]]:
     """The live object that a document names; ``None``: there is none."""
-    try:
-        return cluster.get(cluster.path_of(document))
-    except RdmaError as error:
-        if error.code != "kube_not_found":
-            raise
-        return None
+    return cluster.find(cluster.path_of(document))
 
 
 def clean(live: Optional[dict[str, Any]]) -> Optional[dict[str, Any]]:

@@ -15,7 +15,6 @@ from typing import Any, Optional
 from urllib.parse import quote
 
 from ..core import node_verdict
-from ..core.errors import RdmaError
 from ..core.kube.objects import mapping, text
 from ..core.roll import users
 from ..core.roll.draining import Look
@@ -42,11 +41,9 @@ def nodes(cluster: Cluster, names: Optional[Sequence[str]]) -> dict[str, dict[st
         found = {node["metadata"]["name"]: node for node in cluster.items(NODES)}
     else:
         for name in names:
-            try:
-                found[name] = cluster.get("%s/%s" % (NODES, quote(name, safe="")))
-            except RdmaError as error:
-                if error.code != "kube_not_found":
-                    raise
+            node = cluster.find("%s/%s" % (NODES, quote(name, safe="")))
+            if node is not None:
+                found[name] = node
     wanted = sorted(found if names is None else set(names))
     node_verdict.require_nodes(wanted, found)
     return {name: found[name] for name in wanted}

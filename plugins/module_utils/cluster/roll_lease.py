@@ -163,12 +163,7 @@ class Lease:
     # --- below
 
     def _find(self) -> dict[str, Any]:
-        try:
-            return self._cluster.get(self._path)
-        except RdmaError as error:
-            if error.code != "kube_not_found":
-                raise
-            return {}
+        return self._cluster.find(self._path) or {}
 
     def _body(self) -> dict[str, Any]:
         return {

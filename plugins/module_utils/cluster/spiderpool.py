@@ -45,7 +45,7 @@ def read(cluster: Cluster) -> deployment.Live:
 
     :raises RdmaError: one of the codes ``kube_...``, when something that decides cannot be read.
     """
-    definitions = [_find(cluster, DEFINITIONS + plural) for plural in deployed.PLURALS.values()]
+    definitions = [cluster.find(DEFINITIONS + plural) for plural in deployed.PLURALS.values()]
     snapshot = collect(LiveSource(cluster), "", SUBSETS)
     if snapshot.errors:
         first = snapshot.errors[0]
@@ -59,15 +59,6 @@ def read(cluster: Cluster) -> deployment.Live:
         [definition for definition in definitions if definition is not None],
         _disable_drain(cluster),
     )
-
-
-def _find(cluster: Cluster, path: str) -> Optional[dict[str, Any]]:
-    try:
-        return cluster.get(path)
-    except RdmaError as error:
-        if error.code != "kube_not_found":
-            raise
-        return None
 
 
 def _disable_drain(cluster: Cluster) -> Optional[bool]:
@@ -159,14 +150,14 @@ def look(
     for called in networks:
         where, _slash, name = called.partition("/")
         path = "/apis/k8s.cni.cncf.io/v1/namespaces/%s/network-attachment-definitions/%s" % (where, name)
-        if _find(cluster, path) is None:
+        if cluster.find(path) is None:
             problems.append(
                 "Spiderpool's controller has made no NetworkAttachmentDefinition %s of its SpiderMultusConfig."
                 % called
             )
     pods = 0
     if test is not None:
-        live = _find(cluster, cluster.path_of(test)) or {}
+        live = cluster.find(cluster.path_of(test)) or {}
         status = kube.mapping(live, "status")
         current = status.get("observedGeneration") == kube.mapping(live, "metadata").get("generation")
         wanted = status.get("desiredNumberScheduled") if current else None

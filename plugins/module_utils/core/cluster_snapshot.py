@@ -370,6 +370,21 @@ class RailContainer:
     limits: dict[str, str] = codec.text_map()
 
 
+RAIL_WORKLOADS = (
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("apps", "daemonsets"),
+    ("batch", "jobs"),
+    ("batch", "cronjobs"),
+    ("kubeflow.org", "mpijobs"),
+    ("kubeflow.org", "pytorchjobs"),
+    ("jobset.x-k8s.io", "jobsets"),
+    ("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    ("", "pods"),
+)
+"""Groups and plurals of the kinds that may be a :class:`RailWorkload`."""
+
+
 @dataclass(frozen=True)
 class RailWorkload:
     """A workload whose pods ask for networks or devices of Spiderpool: one template of pods, or one pod without a

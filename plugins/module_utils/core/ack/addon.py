@@ -162,17 +162,6 @@ def _as_text(value: Any) -> Optional[str]:
     return None
 
 
-def merged(found: Mapping[str, Any], wished: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with what is wished in it, the rest kept, so that a whole one can be sent."""
-    out = dict(found)
-    for key, value in wished.items():
-        there = out.get(key)
-        out[key] = (
-            merged(there, value) if isinstance(there, Mapping) and isinstance(value, Mapping) else value
-        )
-    return out
-
-
 def encoded(config: Mapping[str, Any]) -> str:
     """A configuration as the service takes it: JSON in a text (A22)."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

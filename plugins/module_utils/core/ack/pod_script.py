@@ -14,10 +14,13 @@ needed for it.
 
 from __future__ import annotations
 
+from ..kube import pod_shell
+
 SCHEMA = 1
 """Version of the line."""
 
-SCRIPT = r"""
+SCRIPT = (
+    r"""
 set -u
 v= out= first=1
 char() {
@@ -26,24 +29,13 @@ char() {
     *) v=$1 ;;
   esac
 }
-line() {
-  v=
-  [ -r "$1" ] && { read -r v < "$1"; } 2>/dev/null
-  char "$v"
-}
-comma() {
-  if [ "$first" = 1 ]; then first=0; else out="$out,"; fi
-}
-
+"""
+    + pod_shell.FUNCTIONS
+    + r"""
 # what the kernel says of this process
-caps= soft= hard=
-while read -r key value rest; do
-  [ "$key" = CapEff: ] && caps=$value
-done < /proc/self/status
-while read -r a b c value more rest; do
-  [ "$a $b $c" = "Max locked memory" ] && { soft=$value; hard=$more; }
-done < /proc/self/limits
-shm_type= shm_options= shm_mounted=0
+"""
+    + pod_shell.PROCESS
+    + r"""shm_type= shm_options= shm_mounted=0
 while read -r source place kind options rest; do
   [ "$place" = /dev/shm ] && { shm_mounted=1; shm_type=$kind; shm_options=$options; }
 done < /proc/mounts
@@ -129,5 +121,6 @@ out="$out],\"netns_mode\":\"$v\"}"
 printf '%s\n' "$out"
 [ -w /dev/termination-log ] && printf '%s\n' "$out" > /dev/termination-log
 exit 0
-""".lstrip("\n")
+"""
+).lstrip("\n")
 """POSIX sh, of which only builtins are used."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..cluster_snapshot import PodLook, RailWorkload
+from ..cluster_snapshot import RAIL_WORKLOADS, PodLook, RailWorkload
 from ..finding import CRITICAL, ERROR, FAIL, PASS, SKIP, WARN, Detail
 from ..spiderpool import injection
 from ..spiderpool.issue import Issue
@@ -25,6 +25,9 @@ from .sriov import CONFIGS, FIELDS, POLICIES, unread
 NO_WORKLOAD = "No workload asks for networks or devices of Spiderpool."
 _NOT_ASKED = "Subset 'workloads' of the cluster was not asked for."
 _SOURCES = ("deployments.apps", "jobs.batch", "pods", "namespaces")
+
+_PLURALS = {plural for _group, plural in RAIL_WORKLOADS} | {"namespaces", "sriovnetworknodepolicies"}
+"""What the subset reads."""
 
 _DEVICE = ("P6", "P7", "P9", "P13")
 """Whether the device of each virtual function is in the pod and can be used (S135, S137, S139, S143)."""
@@ -39,24 +42,6 @@ def _idle(fleet: Fleet) -> Outcome:
     failed = [error for error in cluster.errors if error.source.partition(".")[0] in _PLURALS]
     reason = cluster_reason(cluster, "workloads", *[error.source for error in failed] or _SOURCES)
     return weighed([unclear("workloads", reason)], "", "")
-
-
-_PLURALS = frozenset(
-    (
-        "deployments",
-        "statefulsets",
-        "daemonsets",
-        "jobs",
-        "cronjobs",
-        "mpijobs",
-        "pytorchjobs",
-        "jobsets",
-        "leaderworkersets",
-        "pods",
-        "namespaces",
-        "sriovnetworknodepolicies",
-    )
-)
 
 
 def _called(workload: RailWorkload) -> str:

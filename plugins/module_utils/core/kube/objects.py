@@ -10,7 +10,7 @@ there, so that a reader never stumbles; what the API server refuses by itself is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 NOTHING: dict[str, Any] = {}
@@ -31,6 +31,17 @@ def entries(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         for position, entry in enumerate(value):
             if isinstance(entry, dict):
                 yield position, entry
+
+
+def merged(found: Mapping[str, Any], wished: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with what is wished in them, the rest kept, on every level."""
+    out = dict(found)
+    for key, value in wished.items():
+        there = out.get(key)
+        out[key] = (
+            merged(there, value) if isinstance(there, Mapping) and isinstance(value, Mapping) else value
+        )
+    return out
 
 
 def text(value: Any) -> str:

@@ -185,13 +185,13 @@ def chart_values(chart: Chart, setup: objects.Setup, drain: bool) -> dict[str, A
         if chart.inject_exclude:
             inject["namespacesExclude"] = list(chart.inject_exclude)
         found["spiderpoolController"] = {"podResourceInject": inject}
-    found = _laid_over(found, chart.more)
+    found = kube.merged(found, chart.more)
     for entry in chart.expressions:
         key, _equals, value = str(entry).partition("=")
         nested: Any = _value(value)
         for part in reversed(key.split(".")):
             nested = {part: nested}
-        found = _laid_over(found, nested)
+        found = kube.merged(found, nested)
     return found
 
 
@@ -200,16 +200,6 @@ def _value(text: str) -> Any:
     if text in _PLAIN:
         return _PLAIN[text]
     return int(text) if _WHOLE.fullmatch(text) else text
-
-
-def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(below)
-    for key, value in above.items():
-        under = found.get(key)
-        found[key] = (
-            _laid_over(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
-        )
-    return found
 
 
 def is_ok(told: Sequence[Told]) -> bool:

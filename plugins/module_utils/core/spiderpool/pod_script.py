@@ -10,13 +10,16 @@ in front of an API server refuse a line of more than 8 KiB. Nothing that comes f
 
 from __future__ import annotations
 
+from ..kube import pod_shell
+
 SCHEMA = 1
 """Version of the line that :data:`LOOK` prints."""
 
 SHELL = ("sh", "-s", "--")
 """The command that is run in the container; arguments of a program follow."""
 
-LOOK = r"""
+LOOK = (
+    r"""
 set -u
 R=${1-}
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin:/opt/mellanox/iproute2/sbin
@@ -28,15 +31,9 @@ char() {
     *) v=$1 ;;
   esac
 }
-line() {
-  v=
-  [ -r "$1" ] && { read -r v < "$1"; } 2>/dev/null
-  char "$v"
-}
-comma() {
-  if [ "$first" = 1 ]; then first=0; else out="$out,"; fi
-}
-row() {
+"""
+    + pod_shell.FUNCTIONS
+    + r"""row() {
   comma
   w=
   for x in "$@"; do char "$x"; w="$w,\"$v\""; done
@@ -61,14 +58,9 @@ bdf() {
 }
 
 # the process: capabilities, locked memory, the namespace mode of RDMA
-caps= soft= hard=
-while read -r key value rest; do
-  [ "$key" = CapEff: ] && caps=$value
-done < /proc/self/status
-while read -r a b c value more rest; do
-  [ "$a $b $c" = "Max locked memory" ] && { soft=$value; hard=$more; }
-done < /proc/self/limits
-line "$R/sys/module/ib_core/parameters/netns_mode"; mode=$v
+"""
+    + pod_shell.PROCESS
+    + r"""line "$R/sys/module/ib_core/parameters/netns_mode"; mode=$v
 out="{\"schema\":1,\"caps\":\"$caps\",\"memlock\":[\"$soft\",\"$hard\"],\"mode\":\"$mode\""
 
 # interfaces: name, type, flags, MTU, state, PCI address of the function and of its physical function
@@ -180,7 +172,8 @@ for tool in ib_read_lat ib_write_bw ibv_rc_pingpong rping sleep; do
 done
 printf '%s]}\n' "$out"
 exit 0
-""".lstrip("\n")
+"""
+).lstrip("\n")
 """POSIX sh. It prints one line of JSON; with an argument it looks below that directory for ``/sys`` and ``/dev``."""
 
 RUN = r"""

@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.cluster import canary_run, objects, waiting
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import canary_run, client, objects, waiting
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_dranet import DranetRange, Proof
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import canary
@@ -50,6 +50,8 @@ class Memory:
         if path in self.objects:
             return self.objects[path]
         raise RdmaError("kube_not_found", "There is no %s." % path)
+
+    find = client.Cluster.find
 
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         self.calls += 1

@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import addon, answers
 from ansible_collections.rdma.k8s.plugins.module_utils.core.ack.addon import Instance, Plan, Wish
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.objects import merged
 
 ABSENT = Wish("x", present=False)
 ANY = Wish("x")
@@ -139,7 +140,7 @@ CONFIG = st.dictionaries(st.text(max_size=3), JSON, max_size=4)
 def test_what_is_sent_has_no_difference(found: dict[str, Any], wished: dict[str, Any]) -> None:
     """So that a second run changes nothing, whatever the settings are; what is not wished is kept."""
     before = json.dumps([found, wished])
-    sent = json.loads(addon.encoded(addon.merged(found, wished)))
+    sent = json.loads(addon.encoded(merged(found, wished)))
     assert addon.differences(wished, sent) == []
     assert all(same == found[key] for key, same in sent.items() if key not in wished)
     assert set(sent) == set(found) | set(wished)
