@@ -118,6 +118,11 @@ def environment_of(job: Job, kind: str) -> Path | Outcome:
 PARALLEL = ("-n", "2", "--dist", "loadfile")
 
 
+def shells(job: Job) -> None:
+    """Have the smallest shell of container images: the programs that run inside pods are tested in it."""
+    debian.get(job, ("busybox",), "busybox-static")
+
+
 def pytest(job: Job, python: Path, name: str, *words: str | Path, **variables: str) -> Outcome:
     """Run tests with the given Python and return their counts."""
     junit = RESULTS / f"{name}.xml"
@@ -135,6 +140,7 @@ def pytest(job: Job, python: Path, name: str, *words: str | Path, **variables: s
 
 def units(job: Job) -> Outcome:
     """Run the unit tests and demand the branch coverage of the core."""
+    shells(job)
     options = (*PARALLEL, "--cov", "--cov-branch", "--cov-report=")
     outcome = pytest(job, tool("python"), "units", *options, "tests/unit")
     env = {**tree.environment(), "COVERAGE_FILE": str(RESULTS / "units.coverage")}
@@ -203,6 +209,7 @@ def next_leg(job: Job) -> Outcome:
     python = environment_of(job, "next")
     if isinstance(python, Outcome):
         return python
+    shells(job)
     without_core = (*PARALLEL, f"--ignore={CORE_TESTS}", "tests/unit")
     outcome = pytest(job, python, "next-leg", *without_core, RDMA_K8S_FEWER_EXAMPLES="1")
     env = {"PATH": f"{python.parent}:{tree.path_variable()}"}
@@ -256,6 +263,7 @@ def units_on(version: str, tests: str) -> Gate:
     def run(job: Job) -> Outcome:
         if version not in interpreters.find((version,)):
             return Outcome(skips=[Skip(f"this machine has no Python {version}")])
+        shells(job)
         results = tree.COPY / "tests" / "output" / "junit"
         for old in results.glob(f"python{version}-*.xml"):
             old.unlink()

@@ -21,9 +21,9 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.lint.engine import l
 from ansible_collections.rdma.k8s.tests.support import pod_container
 from ansible_collections.rdma.k8s.tests.support.outcome import error_of
 from ansible_collections.rdma.k8s.tests.support.pod_container import Container, Port, lingjun
+from ansible_collections.rdma.k8s.tests.support.shells import SHELLS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, mounts and device nodes need root")
-SHELLS = [words for words in (("dash",), ("bash", "--posix"), ("busybox", "sh")) if shutil.which(words[0])]
 HOST, OWN, ALONE = (PodTest("image", mode=mode) for mode in pod_test.MODES)
 BOND = "mlx5_bond_0"
 

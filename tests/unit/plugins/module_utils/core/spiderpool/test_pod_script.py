@@ -17,6 +17,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.pod_evide
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.pod_predicates import Around
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.pod_script import LOOK, RUN
 from ansible_collections.rdma.k8s.tests.support import rail_pod
+from ansible_collections.rdma.k8s.tests.support.shells import SHELLS
 
 POOLS = [
     {
@@ -26,7 +27,6 @@ POOLS = [
     for rail in (1, 2)
 ]
 PF_MTU = {"0000:81:00.0": 4200, "0000:82:00.0": 4200}
-SHELLS = [("sh",), ("dash",), ("busybox", "sh"), ("bash", "--posix")]
 GOOD = {"P12": "skip", "P14": "skip"}
 NO_IP = {**GOOD, "P3": "unknown", "P4": "unknown"}
 
