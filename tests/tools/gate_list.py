@@ -23,10 +23,13 @@ INSTALL = tree.BUILD / "install"
 RESULTS = tree.BUILD / "test"
 STATES = tree.BUILD / "molecule"
 NO_PYTHON = 3  # the exit code of make_venv.py when no Python fits
-PLUGIN_TESTS = "tests/unit/plugins/"
-CORE_TESTS = PLUGIN_TESTS + "module_utils/core/"
-UNIT_PYTHONS = {"3.9": PLUGIN_TESTS, "3.13": CORE_TESTS}
-"""What is tested on the oldest and the newest Python of nodes; the gate next-leg has the newest one for the rest."""
+OLDEST_PYTHON = "3.9"
+ON_NODES = tuple(
+    f"tests/unit/plugins/{part}/" for part in ("modules", "module_utils/core", "module_utils/host")
+)
+"""Tests of what runs on nodes."""
+OF_THIS_TREE = ("bench", "docs", "examples", "lab", "monitoring", "tools", "test_architecture.py")
+"""What in tests/unit says nothing about a release of ansible-core or Python."""
 VECTORS = (
     ("tests/vectors/oke_child_range.json",),
     ("tests/vectors/spiderpool_cases.json",),
@@ -202,16 +205,13 @@ def provider(job: Job) -> Outcome:
 
 
 def next_leg(job: Job) -> Outcome:
-    """Run what can tell releases of ansible-core apart on the newest one, with the newest Python.
-
-    The core imports no Ansible, and the gate units-3.13 runs its tests on that Python.
-    """
+    """Run what can tell releases of ansible-core or Python apart on the newest ones."""
     python = environment_of(job, "next")
     if isinstance(python, Outcome):
         return python
     shells(job)
-    without_core = (*PARALLEL, f"--ignore={CORE_TESTS}", "tests/unit")
-    outcome = pytest(job, python, "next-leg", *without_core, RDMA_K8S_FEWER_EXAMPLES="1")
+    ignored = (f"--ignore=tests/unit/{part}" for part in OF_THIS_TREE)
+    outcome = pytest(job, python, "next-leg", *PARALLEL, *ignored, "tests/unit", RDMA_K8S_FEWER_EXAMPLES="1")
     env = {"PATH": f"{python.parent}:{tree.path_variable()}"}
     marked = ("-m", "both_legs", "tests/playbook")
     outcome.add(pytest(job, python, "next-leg-playbook", *PARALLEL, *marked, **env))
@@ -241,43 +241,45 @@ def named_failures(output: str) -> list[str]:
 
 
 def sanity(job: Job) -> Outcome:
-    """Run every sanity test for the controller's Python and all Pythons of nodes that this machine has."""
-    code, output = ansible_test(job, "sanity", "--local")
-    ran = set(re.findall(r"^Running sanity test (.+)$", output, re.M))
-    failed = named_failures(output)
-    outcome = Outcome(passed=max(len(ran) - len(failed), 0), failed=len(failed))
-    for test, reason in re.findall(
-        r"WARNING: Skipping sanity test (.+?) (?:because|due to) (.+)$", output, re.M
-    ):
-        outcome.skips.append(Skip(reason, test.replace('"', "").replace("'", "")))
-    if code and not failed:
-        outcome.broken.append(f"ansible-test sanity ended with exit code {code}")
-    if not ran:
-        outcome.broken.append("no sanity test ran")
+    """Run every sanity test for the controller's Python and all Pythons of nodes that this machine has.
+
+    Pylint, which takes longer than all others together, reads what is delivered; the tests have ruff.
+    """
+    outcome = Outcome()
+    for words in (("--skip-test", "pylint"), ("--test", "pylint", "plugins/")):
+        code, output = ansible_test(job, "sanity", "--local", *words)
+        ran = set(re.findall(r"^Running sanity test (.+)$", output, re.M))
+        failed = named_failures(output)
+        skipped = re.findall(r"WARNING: Skipping sanity test (.+?) (?:because|due to) (.+)$", output, re.M)
+        outcome.passed += max(len(ran) - len(failed), 0)
+        outcome.failed += len(failed)
+        outcome.failures += [(test, "") for test in failed]
+        outcome.skips += [Skip(reason, re.sub("[\"']", "", test)) for test, reason in skipped]
+        if code and not failed:
+            outcome.broken.append(f"ansible-test sanity {' '.join(words)} ended with exit code {code}")
+        if not ran:
+            outcome.broken.append(f"no sanity test ran for {' '.join(words)}")
     return outcome
 
 
-def units_on(version: str, tests: str) -> Gate:
-    """Return the gate that runs unit tests of what runs on nodes on one Python of nodes."""
-
-    def run(job: Job) -> Outcome:
-        if version not in interpreters.find((version,)):
-            return Outcome(skips=[Skip(f"this machine has no Python {version}")])
-        shells(job)
-        results = tree.COPY / "tests" / "output" / "junit"
-        for old in results.glob(f"python{version}-*.xml"):
-            old.unlink()
-        code = ansible_test(job, "units", "--venv", "--python", version, "--num-workers", "2", tests)[0]
-        outcome = Outcome()
-        for path in sorted(results.glob(f"python{version}-*.xml")):
-            outcome.add(read_junit(path))
-        if code and not outcome.failed:
-            outcome.broken.append(f"ansible-test units ended with exit code {code}")
-        if not outcome.passed + outcome.failed:
-            outcome.broken.append("no unit test ran")
-        return outcome
-
-    return Gate(f"units-{version}", f"ansible-test units on Python {version}", run, lane=ISOLATED)
+def units_oldest(job: Job) -> Outcome:
+    """Run the unit tests of what runs on nodes on the oldest Python of nodes."""
+    if OLDEST_PYTHON not in interpreters.find((OLDEST_PYTHON,)):
+        return Outcome(skips=[Skip(f"this machine has no Python {OLDEST_PYTHON}")])
+    shells(job)
+    results = tree.COPY / "tests" / "output" / "junit"
+    for old in results.glob(f"python{OLDEST_PYTHON}-*.xml"):
+        old.unlink()
+    words = ("--venv", "--python", OLDEST_PYTHON, "--num-workers", "2", *ON_NODES)
+    code = ansible_test(job, "units", *words)[0]
+    outcome = Outcome()
+    for path in sorted(results.glob(f"python{OLDEST_PYTHON}-*.xml")):
+        outcome.add(read_junit(path))
+    if code and not outcome.failed:
+        outcome.broken.append(f"ansible-test units ended with exit code {code}")
+    if not outcome.passed + outcome.failed:
+        outcome.broken.append("no unit test ran")
+    return outcome
 
 
 def integration(job: Job) -> Outcome:
@@ -622,7 +624,12 @@ GATES: list[Gate] = [
     Gate("fuzz", "damaged input of the core, for a bounded time", fuzz),
     Gate("collectors", "what reads a node, on each Python and with two releases of pyroute2", collectors),
     Gate("sanity", "ansible-test sanity", sanity, lane=ISOLATED),
-    *(units_on(version, tests) for version, tests in UNIT_PYTHONS.items()),
+    Gate(
+        f"units-{OLDEST_PYTHON}",
+        f"ansible-test units of what runs on nodes, on Python {OLDEST_PYTHON}",
+        units_oldest,
+        lane=ISOLATED,
+    ),
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
     Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
     Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
