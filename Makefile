@@ -59,8 +59,9 @@ lab-down: ## end the virtual nodes of the lab, and their cluster
 	@$(PYTHON) tests/lab cluster down
 	@$(PYTHON) tests/lab down
 
-e2e: venv ## run the molecule scenarios and the test of the cluster; they start and end their own nodes
-	@$(GATES) molecule cluster
+e2e: venv ## run the molecule scenarios and the tests of the cluster; they start and end their own nodes
+	@$(GATES) molecule
+	@$(PY) tests/lab cluster test
 
 kill-matrix: venv ## kill controllers of a roll before and after each entry action, and print what came of it
 	@$(PY) tests/roll/run.py kill-matrix
