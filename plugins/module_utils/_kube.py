@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
@@ -26,6 +27,13 @@ def connect(module: AnsibleModule) -> Cluster:
 
     :raises RdmaError: ``kube_config``, ``library_missing``, ``number_out_of_range``.
     """
-    params = module.params
+    return connect_as(module.params)
+
+
+def connect_as(params: Mapping[str, Any]) -> Cluster:
+    """The same for options that were checked elsewhere.
+
+    :raises RdmaError: ``kube_config``, ``library_missing``, ``number_out_of_range``.
+    """
     bounds.require_seconds(params, "request_timeout")
     return _connect(params["kubeconfig"], params["context"], params["request_timeout"])

@@ -20,6 +20,7 @@ description:
     any policy reached the node.
   - A good look must hold for O(settle) seconds, because states flip.
   - Between two looks the module watches the states, and asks for nothing.
+  - While it waits it shows each change of a phase with the seconds since the first look; see O(show).
   - It ends early when each node that is left is stuck, and tells why; see RV(nodes).
   - The user needs to list nodes and, in the group C(sriovnetwork.openshift.io), to list SriovNetworkNodePolicies and
     SriovNetworkPoolConfigs, to list and watch SriovNetworkNodeStates, and to get SriovOperatorConfigs.
@@ -57,7 +58,23 @@ options:
         an hour.
     type: int
     default: 1800
+  show:
+    description:
+      - Whether to display which node comes into which phase while the module waits, which node is stuck, and each
+        minute without a change how many nodes are in which phase.
+      - A module can print nothing before its end, so this is done on the controller. It works for tasks that run
+        there, as with C(delegate_to=localhost), without C(become), C(environment) and C(async), with the Python
+        library C(kubernetes) for Ansible itself; with C(-v) Ansible tells when it cannot be done.
+      - Elsewhere the phases are seen at the end, in RV(nodes).
+    type: bool
+    default: true
 attributes:
+  action:
+    description: Has a corresponding action plugin, so that the work can be done on the controller.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
   platform:
     description: Systems that this can run on.
     support: full
@@ -122,7 +139,8 @@ nodes:
     phase:
       description:
         - V(missing), V(waiting) for the operator, V(configuring), V(queued) for a drain, V(draining), V(drained),
-          V(rebooting), V(failed), V(registering) when only the resources are missing, or V(ready).
+          V(rebooting), V(back) after a reboot that this run saw, V(failed), V(registering) when only the resources are
+          missing, or V(ready).
       type: str
       returned: always
       sample: draining
@@ -142,6 +160,12 @@ nodes:
       type: float
       returned: always
       sample: 12.5
+    phases:
+      description: The phases that this run saw, in order, with the seconds in each, C(phase) and C(seconds).
+      type: list
+      elements: dict
+      returned: always
+      sample: [{phase: queued, seconds: 41.2}, {phase: draining, seconds: 12.5}]
     boots:
       description: Reboots that this run saw.
       type: int
@@ -170,69 +194,14 @@ looks:
   sample: 23
 """
 
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
-from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sriov_states import Waiter
-from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
-from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.manifest import require_name
-from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import rollout
-
-
-def _wait(module: AnsibleModule) -> dict[str, Any]:
-    params = module.params
-    bounds.require_numbers(params, timeout=(0, 86400), settle=(0, 600), stuck_after=(10, 86400))
-    for name in params["nodes"]:
-        require_name(name, "A node")
-    require_name(params["resource_prefix"], "A prefix of resources")
-    tracker = rollout.Tracker(
-        params["nodes"],
-        stuck_after=params["stuck_after"],
-        registered=params["allocatable"],
-        resource_prefix=params["resource_prefix"],
-    )
-    found = Waiter(_kube.connect(module), tracker, params["timeout"], params["settle"]).wait()
-    return {
-        "state": found.progress.state,
-        "settled": found.settled,
-        "problems": rollout.sentences(found.progress),
-        "nodes": [_node(node) for node in found.progress.nodes],
-        "history": [
-            {"at": round(at, 1), "node": name, "phase": phase} for at, name, phase in tracker.history()
-        ],
-        "disable_drain": found.disable_drain,
-        "waited": found.seconds,
-        "looks": found.looks,
-    }
-
-
-def _node(node: rollout.NodeProgress) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "phase": node.phase,
-        "reasons": list(node.reasons),
-        "stuck": node.stuck._asdict() if node.stuck is not None else None,
-        "since": round(node.since, 1),
-        "boots": node.boots,
-    }
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, _sriov_states
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "nodes": {"type": "list", "elements": "str", "default": []},
-            "resource_prefix": {"type": "str", "default": "spidernet.io"},
-            "allocatable": {"type": "bool", "default": True},
-            "timeout": {"type": "int", "default": 0},
-            "settle": {"type": "int", "default": 10},
-            "stuck_after": {"type": "int", "default": 1800},
-            **_kube.OPTIONS,
-        },
-        supports_check_mode=True,
-    )
-    _module.run(module, lambda: _wait(module), _kube.LIBRARIES)
+    module = AnsibleModule(argument_spec=_sriov_states.SPEC, supports_check_mode=True)
+    _module.run(module, lambda: _sriov_states.wait(module.params), _kube.LIBRARIES)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ GROUP = "/apis/sriovnetwork.openshift.io/v1"
 STATES = GROUP + "/sriovnetworknodestates"
 PAUSE = 2.0
 """Seconds between two looks at least; a change of one node comes as several events."""
+TELL_AGAIN = 60.0
+"""Seconds after which it is told that nothing has changed."""
 LOOK_AGAIN = 30.0
 """Seconds after which there is a look without an event: nodes get ready, too, and plugins register."""
 
@@ -36,11 +38,16 @@ class Waited(NamedTuple):
     looks: int
 
 
+def silent(line: str) -> None:
+    """Nobody watches."""
+
+
 class Waiter:
     """Looks at a cluster until the states are final.
 
     :param timeout: seconds; 0 looks once.
     :param settle: seconds for which a good look must hold, since states flip (S116).
+    :param tell: takes a line for people at each change, and one each minute without any.
     """
 
     def __init__(
@@ -50,12 +57,15 @@ class Waiter:
         timeout: float,
         settle: float,
         *,
+        tell: Callable[[str], None] = silent,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._cluster, self._tracker = cluster, tracker
         self._timeout, self._settle = timeout, settle
-        self._clock, self._sleep = clock, sleep
+        self._tell, self._clock, self._sleep = tell, clock, sleep
+        self._told = 0.0
+        self._last: Optional[rollout.Progress] = None
         self._version = ""
         self._namespace = ""
         self._looks = 0
@@ -70,6 +80,7 @@ class Waiter:
         while True:
             found = self._look(start)
             now = self._clock() - start
+            self._report(found, now)
             if found.state != rollout.READY:
                 good_since = None
             elif good_since is None:
@@ -81,6 +92,16 @@ class Waiter:
                 return Waited(found, settled, self._disable_drain(), round(now, 1), self._looks)
             rest = LOOK_AGAIN if good_since is None else max(self._settle - (now - good_since), PAUSE)
             self._rest(min(rest, left))
+
+    def _report(self, found: rollout.Progress, now: float) -> None:
+        lines = rollout.news(self._last, found)
+        if not lines and (self._last is None or now - self._told >= TELL_AGAIN):
+            lines = [rollout.standing(found)]
+        for line in lines:
+            self._tell("%5d s  %s" % (now, line))
+        if lines:
+            self._told = now
+        self._last = found
 
     def _look(self, start: float) -> rollout.Progress:
         self._looks += 1

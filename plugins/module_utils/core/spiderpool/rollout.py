@@ -21,7 +21,9 @@ from . import node_state, pool_config
 from .names import RESOURCE_PREFIX
 from .wanted import ClusterWish, NodeWish
 
-READY, WAITING, CONFIGURING, QUEUED, DRAINING, DRAINED, REBOOTING, REGISTERING, FAILED, MISSING = PHASES = (
+READY, WAITING, CONFIGURING, QUEUED, DRAINING, DRAINED, REBOOTING, BACK, REGISTERING, FAILED, MISSING = (
+    PHASES
+) = (
     "ready",
     "waiting",
     "configuring",
@@ -29,6 +31,7 @@ READY, WAITING, CONFIGURING, QUEUED, DRAINING, DRAINED, REBOOTING, REGISTERING, 
     "draining",
     "drained",
     "rebooting",
+    "back",
     "registering",
     "failed",
     "missing",
@@ -38,6 +41,8 @@ IN_PROGRESS = "InProgress"
 DRAIN_REQUIRED, DRAIN, DRAIN_COMPLETE = "Drain_Required", "Draining", "DrainComplete"
 MOST_BOOTS = 2
 """Reboots after which a node that still wants one is in a loop (S125)."""
+NAMES_A_LINE = 8
+"""Nodes that one line of news names; more of them take further lines."""
 IMPLICIT_LIMIT = 1
 """Nodes that may be drained at a time when they are in no pool (S120)."""
 
@@ -52,7 +57,7 @@ class Cause(NamedTuple):
 
 class NodeProgress(NamedTuple):
     """How far a node is. ``reasons`` are the conditions that it does not meet, ``since`` the seconds without a change;
-    ``boots`` are the reboots that were seen."""
+    ``boots`` are the reboots that were seen; ``way`` are the phases until now with the seconds in each."""
 
     name: str
     phase: str
@@ -60,6 +65,7 @@ class NodeProgress(NamedTuple):
     stuck: Optional[Cause]
     since: float
     boots: int
+    way: tuple[tuple[str, float], ...] = ()
 
 
 class Progress(NamedTuple):
@@ -82,6 +88,8 @@ class _Seen:
     print_: tuple[object, ...] = ()
     since: float = 0.0
     boot_id: str = ""
+    boot_before: str = ""
+    """The boot before the operator wanted to reboot."""
     boots: int = 0
     phases: list[tuple[float, str]] = field(default_factory=list)
 
@@ -195,6 +203,10 @@ class Tracker:
             seen.boots += 1 if seen.boot_id else 0
             seen.boot_id = boot
         is_ready = place.live is not None and place.live.ready
+        if place.phase != REBOOTING or not seen.boot_before:
+            seen.boot_before = seen.boot_id
+        elif is_ready and seen.boot_id != seen.boot_before:
+            place = place._replace(phase=BACK)
         print_ = (place.phase, place.reasons, seen.boot_id, is_ready)
         if print_ != seen.print_:
             if not seen.phases or seen.phases[-1][1] != place.phase:
@@ -206,7 +218,50 @@ class Tracker:
             cause = _at_once(place, seen.boots)
             if cause is None and since >= self.stuck_after:
                 cause = _in_time(place)
-        return NodeProgress(place.name, place.phase, place.reasons, cause, since, seen.boots)
+        return NodeProgress(
+            place.name, place.phase, place.reasons, cause, since, seen.boots, _way(seen.phases, now)
+        )
+
+
+def _way(phases: Sequence[tuple[float, str]], now: float) -> tuple[tuple[str, float], ...]:
+    """Each phase with its seconds; the last one goes on."""
+    ends = [*[at for at, _phase in phases[1:]], now]
+    return tuple([(phase, end - at) for (at, phase), end in zip(phases, ends)])
+
+
+def news(before: Optional[Progress], now: Progress) -> list[str]:
+    """What has changed since the look before, for people who watch: phases, and nodes that are stuck from now on.
+
+    :param before: ``None``: this is the first look, which tells the phase of each node.
+    """
+    was = {node.name: node for node in before.nodes} if before is not None else {}
+    groups: dict[str, list[str]] = {}
+    stuck = []
+    for node in now.nodes:
+        old = was.get(node.name)
+        if old is None:
+            groups.setdefault(node.phase, []).append(node.name)
+        elif old.phase != node.phase:
+            groups.setdefault("%s -> %s" % (old.phase, node.phase), []).append(node.name)
+        if node.stuck is not None and (old is None or old.stuck != node.stuck):
+            stuck.append("stuck: %s. %s" % (node.stuck.message, node.stuck.hint))
+    found = []
+    for what, names in groups.items():
+        for first in range(0, len(names), NAMES_A_LINE):
+            found.append("%s: %s" % (what, ", ".join(names[first : first + NAMES_A_LINE])))
+    return found + stuck
+
+
+def standing(progress: Progress) -> str:
+    """How many nodes are in which phase, in one line."""
+    counts = dict.fromkeys(PHASES, 0)
+    for node in progress.nodes:
+        counts[node.phase] += 1
+    found = ", ".join(["%d %s" % (count, phase) for phase, count in counts.items() if count])
+    stuck = sum([node.stuck is not None for node in progress.nodes])
+    if not found:
+        return "no node yet"
+    return "%s%s" % (found, ", %d of them stuck" % stuck if stuck else "")
 
 
 def sentences(progress: Progress) -> list[str]:

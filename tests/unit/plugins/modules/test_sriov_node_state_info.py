@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.rdma.k8s.plugins.module_utils.cluster import sriov_states
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import connect
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sriov_states import GROUP, STATES, Waiter
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -177,3 +178,37 @@ def test_a_watch_that_is_not_allowed_is_an_error(api: ApiServer, tmp_path: Path)
 def test_the_time_is_over(api: ApiServer, tmp_path: Path) -> None:
     found, clock = waited(api, tmp_path, Wire(state(vfs=0)), timeout=7)
     assert (found.progress.state, found.looks, sum(clock.pauses)) == ("progress", 4, 6)
+
+
+def test_it_tells_each_change_and_that_there_is_none(
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sriov_states, "TELL_AGAIN", 4)
+    api.route = Wire(*[state("InProgress") for _look in range(4)], state())
+    clock, lines = Clock(), []  # type: Clock, list[str]
+    Waiter(
+        connect(api.kubeconfig(tmp_path)),
+        Tracker(stuck_after=600),
+        300,
+        0,
+        tell=lines.append,
+        clock=clock,
+        sleep=clock.sleep,
+    ).wait()
+    assert lines == [
+        "    0 s  configuring: w1",
+        "    4 s  1 configuring",
+        "    8 s  configuring -> ready: w1",
+    ]
+
+
+def test_the_result_has_the_seconds_of_each_phase(api: ApiServer, tmp_path: Path) -> None:
+    api.route = Wire(state("InProgress"), state())
+    found = change_run.good(
+        sriov_node_state_info, kubeconfig=api.kubeconfig(tmp_path), timeout=20, settle=0, show=False
+    )
+    assert found["state"] == "ready"
+    first, last = found["nodes"][0]["phases"]
+    assert (first["phase"], last["phase"]) == ("configuring", "ready")
+    assert first["seconds"] >= 2
+    assert last["seconds"] < first["seconds"]

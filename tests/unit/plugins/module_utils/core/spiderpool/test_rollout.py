@@ -179,9 +179,61 @@ def test_one_reboot_is_none() -> None:
     one(tracker, at(REBOOT, rails.edit_live(NODE, boot_id="a")), 0)
     one(tracker, at(REBOOT, AWAY, rails.edit_live(NODE, boot_id="a")), 10)
     back = one(tracker, at(REBOOT, rails.edit_live(NODE, boot_id="b")), 300)
-    assert (back.phase, back.boots, back.stuck) == ("rebooting", 1, None)
+    assert (back.phase, back.boots, back.stuck) == ("back", 1, None)
+    assert back.way == (("rebooting", 300), ("back", 0))
     done = one(tracker, at(rails.edit_live(NODE, boot_id="b")), 310)
     assert (done.phase, done.boots) == ("ready", 1)
+
+
+def test_back_needs_another_boot_and_a_ready_node() -> None:
+    tracker = Tracker()
+    one(tracker, at(QUEUED, rails.edit_live(NODE, boot_id="a")), 0)
+    unnoticed = one(tracker, at(REBOOT, rails.edit_live(NODE, boot_id="b")), 10)
+    assert unnoticed.phase == "back"  # the whole reboot lay between two looks
+    assert one(tracker, at(REBOOT, AWAY, rails.edit_live(NODE, boot_id="c")), 20).phase == "rebooting"
+    assert one(tracker, at(REBOOT, rails.edit_live(NODE, boot_id="c")), 30).phase == "back"
+
+
+def test_a_node_that_is_back_and_does_not_get_on() -> None:
+    tracker = Tracker(stuck_after=600)
+    one(tracker, at(REBOOT, rails.edit_live(NODE, boot_id="a")), 0)
+    edits = (REBOOT, rails.edit_live(NODE, boot_id="b"))
+    assert one(tracker, at(*edits), 10).stuck is None
+    cause = one(tracker, at(*edits), 610).stuck
+    assert cause is not None
+    assert cause.code == "daemon-silent"
+
+
+def test_seconds_in_each_phase() -> None:
+    tracker = Tracker()
+    for now, edits in ((0, (QUEUED,)), (5, (QUEUED, BUSY)), (30, (DRAINING,)), (90, ())):
+        found = one(tracker, at(*edits), now)
+    assert found.way == (("queued", 30), ("draining", 60), ("ready", 0))
+    assert one(tracker, at(), 100).way[-1] == ("ready", 10)
+
+
+def test_news_tell_changes_only() -> None:
+    tracker = Tracker(stuck_after=60)
+    first = tracker.look(at(QUEUED), 0)
+    assert rollout.news(None, first) == ["queued: w1", "ready: w2"]
+    same = tracker.look(at(QUEUED), 10)
+    assert rollout.news(first, same) == []
+    assert rollout.standing(same) == "1 ready, 1 queued"
+    moved = tracker.look(at(DRAINING), 20)
+    assert rollout.news(same, moved) == ["queued -> draining: w1"]
+    stuck = tracker.look(at(DRAINING), 80)
+    (line,) = rollout.news(moved, stuck)
+    assert line.startswith("stuck: w1 cannot be drained. Look for PodDisruptionBudgets")
+    assert rollout.standing(stuck) == "1 ready, 1 draining, 1 of them stuck"
+    assert rollout.news(stuck, tracker.look(at(DRAINING), 90)) == []  # said once
+
+
+def test_many_nodes_are_all_named() -> None:
+    names = ["n%02d" % number for number in range(20)]
+    lines = rollout.news(None, Tracker().look(rails.cluster(*names), 0))
+    assert [line.count(",") for line in lines] == [7, 7, 3]
+    assert {name for line in lines for name in line.partition(": ")[2].split(", ")} == set(names)
+    assert rollout.standing(Tracker().look(at(rails.set_fields(sriov_policies=())), 0)) == "no node yet"
 
 
 def test_the_way_of_a_node_in_order() -> None:
