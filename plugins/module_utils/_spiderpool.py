@@ -18,7 +18,7 @@ from .core import bounds
 from .core.errors import RdmaError
 from .core.kube import objects as kube
 from .core.snapshot import NodeSnapshot
-from .core.spiderpool import deployed, deployment, names, objects, table
+from .core.spiderpool import deployed, deployment, gpu_operator, names, objects, table
 from .core.spiderpool.table import Told
 
 
@@ -62,6 +62,7 @@ def plan(module: AnsibleModule) -> dict[str, Any]:
         "warnings_found": [deployment.sentence(entry) for entry in told if entry.issue.severity != "error"],
         "nodes": found.nodes,
         "values": values,
+        "gpu_operator_values": gpu_operator.VALUES,
         "versions": {"spiderpool": found.spiderpool_version, "operator": found.operator_version},
         "missing": None if live is None else deployed.missing(live.definitions),
         **_there(cluster, found, params["resource_prefix"], live),
@@ -122,6 +123,7 @@ def _wish(params: Mapping[str, Any], setup: objects.Setup, values: Mapping[str, 
         sources=params["sources"],
         targets=params["targets"],
         ufm_keys=params["ufm_keys"],
+        gpudirect=params["gpudirect"],
     )
 
 

@@ -19,7 +19,8 @@ description:
     it has no definition for, is refused. Nodes, NICs and objects that are there already must agree.
   - Nothing is changed. The role C(spiderpool_sriov) applies the result.
   - With O(read) the user needs to get CustomResourceDefinitions, to list nodes, pods, DaemonSets and Secrets, and to
-    list what Spiderpool and the SR-IOV operator keep.
+    list what Spiderpool and the SR-IOV operator keep. ClusterPolicies of C(nvidia.com) are judged where they may be
+    listed.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
@@ -95,6 +96,12 @@ options:
     description: Whether nodes must be drained before they are rebooted, which the chart does not do by default.
     type: bool
     default: true
+  gpudirect:
+    description:
+      - Whether NICs must reach the memory of GPUs.
+      - Then a ClusterPolicy of the GPU operator that stands against it is an error, else a warning.
+    type: bool
+    default: false
   spiderpool_version:
     description: The version of Spiderpool where the cluster does not tell it.
     type: str
@@ -310,6 +317,14 @@ values:
   returned: success
   type: dict
   sample: {sriov: {install: true}}
+gpu_operator_values:
+  description:
+    - The values for the chart of the GPU operator with which NICs reach the memory of GPUs, where the driver of the
+      NICs is the host's own. As a file they are for C(helm --values).
+    - The module does not install the operator.
+  returned: success
+  type: dict
+  sample: {driver: {rdma: {enabled: true, useHostMofed: true}}, gdrcopy: {enabled: true}}
 versions:
   description: The versions whose fields and rules were taken.
   returned: success
@@ -378,6 +393,7 @@ def main() -> None:
             "inject": _text(""),
             "max_unavailable": {"type": "str"},
             "drain": _YES,
+            "gpudirect": _NO,
             "spiderpool_version": _text("1.2.1"),
             "operator_version": _text("1.3.0"),
             "test_image": _text(""),

@@ -58,6 +58,7 @@ def read(cluster: Cluster) -> deployment.Live:
         snapshot,
         [definition for definition in definitions if definition is not None],
         _disable_drain(cluster),
+        _gpu_policies(cluster),
     )
 
 
@@ -71,6 +72,16 @@ def _disable_drain(cluster: Cluster) -> Optional[bool]:
             raise
         return None
     return kube.mapping(found[0], "spec").get("disableDrain") is True if found else None
+
+
+def _gpu_policies(cluster: Cluster) -> Optional[list[dict[str, Any]]]:
+    """The ClusterPolicies of the GPU operator; empty without the operator, ``None`` without the right."""
+    try:
+        return list(cluster.items("/apis/nvidia.com/v1/clusterpolicies"))
+    except RdmaError as error:
+        if error.code not in ("kube_not_found", "kube_forbidden"):
+            raise
+        return [] if error.code == "kube_not_found" else None
 
 
 def ours(cluster: Cluster) -> list[dict[str, Any]]:

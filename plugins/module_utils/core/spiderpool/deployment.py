@@ -19,7 +19,7 @@ from ..errors import RdmaError
 from ..kube import manifest, objects as kube
 from ..kube.selectors import selects
 from ..snapshot import NodeSnapshot
-from . import deployed, objects, pasted, pool_config, prerequisites, table
+from . import deployed, gpu_operator, objects, pasted, pool_config, prerequisites, table
 from .issue import Issue, error, warning
 from .names import ETHERNET, EXCLUSIVE, NETWORKS, RDMA_INJECT, SHARED
 from .rails import Rail
@@ -58,6 +58,7 @@ class Wish(NamedTuple):
     :param drain: nodes are to be drained before they are rebooted.
     :param nodes: names of nodes that must have the rails.
     :param manifests: further objects that are judged with those of the rails.
+    :param gpudirect: NICs must reach the memory of GPUs.
     """
 
     rows: Any
@@ -75,6 +76,7 @@ class Wish(NamedTuple):
     sources: Sequence[str] = ()
     targets: Sequence[str] = ()
     ufm_keys: Optional[Sequence[str]] = None
+    gpudirect: bool = False
 
 
 class Live(NamedTuple):
@@ -82,11 +84,13 @@ class Live(NamedTuple):
 
     :param definitions: the CustomResourceDefinitions of :data:`.deployed.PLURALS` that are there.
     :param disable_drain: what the SriovOperatorConfig says; ``None``: there is none.
+    :param gpu_policies: the ClusterPolicies of the GPU operator; ``None``: they may not be read.
     """
 
     snapshot: ClusterSnapshot
     definitions: Sequence[Mapping[str, Any]]
     disable_drain: Optional[bool] = None
+    gpu_policies: Optional[Sequence[Mapping[str, Any]]] = ()
 
 
 class Plan(NamedTuple):
@@ -435,6 +439,11 @@ def _on_cluster(
         make = error if wish.drain else warning
         yield Told("cluster", make("drain-disabled", "spec.disableDrain", message))  # S123
     yield from _owners(wish, setup, live, nodes)
+    if live.gpu_policies is not None:
+        yield from gpu_operator.judge(live.gpu_policies, wish.gpudirect)
+    elif wish.gpudirect:
+        message = "ClusterPolicies of the GPU operator may not be listed, so they are not judged"
+        yield Told("cluster", warning("gpudirect-unknown", "", message))
     default = wish.test.default_network
     known = live.snapshot.network_attachments
     there = {"%s/%s" % (entry.namespace, entry.name) for entry in known or ()}

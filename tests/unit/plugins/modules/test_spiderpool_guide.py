@@ -241,3 +241,12 @@ def test_the_right_table_has_no_finding() -> None:
         "v1.multus-cni.io/default-network": "kube-system/calico",
         "cni.spidernet.io/rdma-resource-inject": "rdma-network",
     }
+
+
+def test_the_values_for_the_gpu_operator_are_told() -> None:
+    """S41: whoever installs it makes a file of them."""
+    found = change_run.good(spiderpool_plan_info, fail_on_problems=False)
+    assert found["gpu_operator_values"] == {
+        "driver": {"rdma": {"enabled": True, "useHostMofed": True}},
+        "gdrcopy": {"enabled": True},
+    }

@@ -279,6 +279,19 @@ def test_expressions_become_values() -> None:
     assert found["ipam"] == {"enableGatewayDetection": False}
 
 
+def test_the_gpu_operator() -> None:
+    """S41: judged where it is, and told where it may not be looked at."""
+    off = {"metadata": {"name": "p"}, "spec": {"gdrcopy": {"enabled": True}}}
+    found = live(False)._replace(gpu_policies=[off])
+    assert codes(deployment.decide(wish(), found)) == [("ClusterPolicy p", "gpudirect-off", "warning")]
+    needed = wish(gpudirect=True)
+    assert codes(deployment.decide(needed, found)) == [("ClusterPolicy p", "gpudirect-off", "error")]
+    assert codes(deployment.decide(needed, live(False))) == []
+    hidden = live(False)._replace(gpu_policies=None)
+    assert codes(deployment.decide(needed, hidden)) == [("cluster", "gpudirect-unknown", "warning")]
+    assert codes(deployment.decide(wish(), hidden)) == []
+
+
 def test_a_sentence() -> None:
     plan = deployment.decide(wish(rows=[{**ROWS[0], "subnet": "172.16.11.0/16"}]))
     told = [deployment.sentence(entry) for entry in plan.told]
