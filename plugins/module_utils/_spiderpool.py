@@ -18,7 +18,7 @@ from .core import bounds
 from .core.errors import RdmaError
 from .core.kube import objects as kube
 from .core.snapshot import NodeSnapshot
-from .core.spiderpool import deployed, deployment, gpu_operator, names, objects, table
+from .core.spiderpool import deployed, deployment, gpu_operator, ib_kubernetes, names, objects, table
 from .core.spiderpool.table import Told
 
 
@@ -44,12 +44,13 @@ def plan(module: AnsibleModule) -> dict[str, Any]:
     cluster = _kube.connect(module) if params["read"] else None
     live = spiderpool.read(cluster) if cluster is not None else None
     snapshots = [NodeSnapshot.from_dict(entry) for entry in params["snapshots"]]
-    found = deployment.decide(_wish(params, setup, values), live, snapshots)
+    found = deployment.decide(_wish(params, setup, values, _program(params, cluster)), live, snapshots)
     told = [entry for entry in found.told if not (params["allow_missing_kinds"] and _is_missing(entry))]
     result = {
         "rails": [
             {**rail._asdict(), "gpus": list(rail.gpus), "ranges": list(rail.ranges)} for rail in found.rails
         ],
+        "ib_kubernetes": found.program,
         "objects": found.objects,
         "test": found.test,
         "networks": [
@@ -100,7 +101,24 @@ def _amount(value: Optional[str]) -> Any:
     return int(value) if value is not None and value.isdecimal() else value
 
 
-def _wish(params: Mapping[str, Any], setup: objects.Setup, values: Mapping[str, Any]) -> deployment.Wish:
+def _program(params: Mapping[str, Any], cluster: Optional[Cluster]) -> Optional[ib_kubernetes.Program]:
+    """How ib-kubernetes is to run; what is not told is as the program's own manifest has it."""
+    given = params["ib_kubernetes"]
+    if given is None:
+        return None
+    told = {key: value for key, value in given.items() if value is not None}
+    program = ib_kubernetes.Program(**told)
+    labels = {key: _label(value) for key, value in program.node_selector.items()}
+    version = "" if cluster is None else spiderpool.secret_version(cluster)
+    return program._replace(node_selector=labels, secret_version=version)
+
+
+def _wish(
+    params: Mapping[str, Any],
+    setup: objects.Setup,
+    values: Mapping[str, Any],
+    program: Optional[ib_kubernetes.Program],
+) -> deployment.Wish:
     return deployment.Wish(
         rows=params["rails"],
         setup=setup,
@@ -124,6 +142,7 @@ def _wish(params: Mapping[str, Any], setup: objects.Setup, values: Mapping[str, 
         targets=params["targets"],
         ufm_keys=params["ufm_keys"],
         gpudirect=params["gpudirect"],
+        ib_kubernetes=program,
     )
 
 
@@ -150,7 +169,7 @@ def _there(
         if policy.name in mine
     }
     users = spiderpool.users(cluster, resources) if resources else []
-    wanted = [*found.objects, *found.test]
+    wanted = [*found.program, *found.objects, *found.test]
     left = [entry for entry in spiderpool.left_over(ours, wanted) if kube.kind(entry) != "Secret"]
     return {
         "ours": ours,

@@ -18,9 +18,9 @@ description:
   - With O(read) the cluster is asked, too. Its definitions decide which fields there are; what it would drop, and what
     it has no definition for, is refused. Nodes, NICs and objects that are there already must agree.
   - Nothing is changed. The role C(spiderpool_sriov) applies the result.
-  - With O(read) the user needs to get CustomResourceDefinitions, to list nodes, pods, DaemonSets and Secrets, and to
-    list what Spiderpool and the SR-IOV operator keep. ClusterPolicies of C(nvidia.com) are judged where they may be
-    listed.
+  - With O(read) the user needs to get CustomResourceDefinitions, to list nodes, pods, DaemonSets, Deployments, Secrets,
+    ConfigMaps, ServiceAccounts and the objects of RBAC, and to list what Spiderpool and the SR-IOV operator keep.
+    ClusterPolicies of C(nvidia.com) are judged where they may be listed.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
@@ -190,6 +190,44 @@ options:
     description: The names of the keys of the Secret for ib-kubernetes, never their values.
     type: list
     elements: str
+  ib_kubernetes:
+    description:
+      - How ib-kubernetes is to run, which gives GUIDs to virtual functions and tells UFM their partition keys.
+      - Without it its objects are not made.
+      - With O(read) its pods get a mark with the version of their Secret, so that they start anew when it changes.
+    type: dict
+    suboptions:
+      image:
+        description: Image, with the tag of a release or a digest. Needed; there is no default.
+        type: str
+        default: ""
+      replicas:
+        description: Pods, each on a node of its own, of which one leads; 1 to 10.
+        type: int
+        default: 2
+      guid_start:
+        description: First GUID that it gives.
+        type: str
+        default: "02:00:00:00:00:00:00:00"
+      guid_end:
+        description: Last GUID that it gives.
+        type: str
+        default: "02:FF:FF:FF:FF:FF:FF:FF"
+      node_selector:
+        description:
+          - Labels of the nodes for it, laid over C(kubernetes.io/os=linux) and C(kubernetes.io/arch=amd64).
+          - Without it nodes of the control plane.
+        type: dict
+        default: {}
+      tolerations:
+        description: Taints that it tolerates. Without it those of control planes.
+        type: list
+        elements: dict
+      pull_secrets:
+        description: Names of Secrets of the registry, in C(kube-system).
+        type: list
+        elements: str
+        default: []
   snapshots:
     description: Nodes as snapshots, see P(rdma.k8s.node_info#module), whose NICs are compared with the rails.
     type: list
@@ -245,6 +283,12 @@ rails:
   type: list
   elements: dict
   sample: [{number: 1, pci: "0000:86:00.0", resource: gpu1sriov}]
+ib_kubernetes:
+  description: Account, rights, settings and Deployment of ib-kubernetes, in this order; empty without O(ib_kubernetes).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 objects:
   description: Policies, pools and networks, in the order in which they are applied.
   returned: success
@@ -375,6 +419,17 @@ def _text(default: str, *choices: str) -> dict[str, Any]:
     return {"type": "str", "default": default, **({"choices": list(choices)} if choices else {})}
 
 
+_PROGRAM: dict[str, Any] = {
+    "image": _text(""),
+    "replicas": {"type": "int", "default": 2},
+    "guid_start": _text("02:00:00:00:00:00:00:00"),
+    "guid_end": _text("02:FF:FF:FF:FF:FF:FF:FF"),
+    "node_selector": _DICT,
+    "tolerations": {"type": "list", "elements": "dict"},
+    "pull_secrets": {**_TEXTS, "no_log": False},
+}
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -414,6 +469,7 @@ def main() -> None:
             "sources": _TEXTS,
             "targets": _TEXTS,
             "ufm_keys": {"type": "list", "elements": "str", "no_log": False},
+            "ib_kubernetes": {"type": "dict", "options": _PROGRAM},
             "snapshots": _DICTS,
             "read": _NO,
             "allow_missing_kinds": _NO,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: spiderpool_ready_info
-short_description: Wait until Spiderpool has made the networks, and pods for tests run on all nodes
+short_description: Wait until networks, ib-kubernetes and pods for tests are there, or gone
 version_added: 0.1.0
 author: The rdma.k8s authors (@rdma-k8s)
 description:
@@ -16,12 +16,20 @@ description:
     are refused or start without it.
   - A DaemonSet that fits no node has no pod that is not ready, which proves nothing; so the number of nodes is
     compared.
-  - The user needs to get NetworkAttachmentDefinitions and DaemonSets.
+  - ib-kubernetes holds pods and networks back until it has told UFM that they go. So it must run until they are gone.
+  - The user needs to get NetworkAttachmentDefinitions, DaemonSets and Deployments, and to list pods.
   - Nothing is changed. The module does not fail when something is not ready; see RV(ready).
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
   - rdma.k8s.kubernetes
 options:
+  state:
+    description:
+      - V(present) waits until all is ready.
+      - V(absent) waits until no NetworkAttachmentDefinition of the networks and no pod for tests is left.
+    type: str
+    choices: [present, absent]
+    default: present
   networks:
     description: The networks, each as C(NAMESPACE/NAME).
     type: list
@@ -29,6 +37,9 @@ options:
     default: []
   test:
     description: The DaemonSet for tests, as P(rdma.k8s.spiderpool_plan_info#module) returns it. Without it none.
+    type: dict
+  deployment:
+    description: The Deployment of ib-kubernetes, from the same module. Without it none. V(absent) does not look at it.
     type: dict
   nodes:
     description: How many nodes must have a pod, 1 to 100000. Without it one.
@@ -62,18 +73,18 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ready:
-  description: Whether all is there.
+  description: Whether all is there, or gone.
   returned: success
   type: bool
   sample: true
 problems:
-  description: What is missing, in sentences.
+  description: What is missing, or still there, in sentences.
   returned: success
   type: list
   elements: str
   sample: []
 pods:
-  description: How many pods for tests are ready.
+  description: How many pods for tests are ready, or still there.
   returned: success
   type: int
   sample: 2
@@ -107,12 +118,15 @@ def _wait(module: AnsibleModule) -> dict[str, Any]:
         require_name(namespace, "A namespace", label=True)
         require_name(name, "A network")
     cluster = _kube.connect(module)
-    found, waited = look_until(
-        lambda seen: not seen.problems,
-        lambda: spiderpool.look(cluster, params["networks"], params["test"], params["nodes"]),
-        params["timeout"],
-        PAUSE,
-    )
+
+    def look() -> spiderpool.Ready:
+        if params["state"] == "absent":
+            return spiderpool.look_gone(cluster, params["networks"], params["test"])
+        return spiderpool.look(
+            cluster, params["networks"], params["test"], params["nodes"], params["deployment"]
+        )
+
+    found, waited = look_until(lambda seen: not seen.problems, look, params["timeout"], PAUSE)
     return {
         "ready": not found.problems,
         "problems": list(found.problems),
@@ -124,8 +138,10 @@ def _wait(module: AnsibleModule) -> dict[str, Any]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "networks": {"type": "list", "elements": "str", "default": []},
             "test": {"type": "dict"},
+            "deployment": {"type": "dict"},
             "nodes": {"type": "int"},
             "timeout": {"type": "int", "default": 0},
             **_kube.OPTIONS,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..core.errors import RdmaError
 from ..core.kube import objects as kube
-from ..core.spiderpool import deployed, deployment
+from ..core.spiderpool import deployed, deployment, ufm
 from .client import Cluster, Resource
 from .collect import collect
 from .sources import LiveSource
@@ -20,12 +20,25 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 SUBSETS = ("nodes", "drivers", "attachments")
 _OURS = ",".join(["%s=%s" % pair for pair in deployment.LABELS.items()])
 _SRIOV, _SPIDER = "sriovnetwork.openshift.io/v1", "spiderpool.spidernet.io/v2beta1"
+_RBAC = "rbac.authorization.k8s.io/v1"
+_SECRET = "/api/v1/namespaces/%s/secrets/%s" % (ufm.NAMESPACE, ufm.SECRET)
+PROGRAM = (
+    Resource("v1", "serviceaccounts", "ServiceAccount", True),
+    Resource(_RBAC, "clusterroles", "ClusterRole", False),
+    Resource(_RBAC, "clusterrolebindings", "ClusterRoleBinding", False),
+    Resource(_RBAC, "roles", "Role", True),
+    Resource(_RBAC, "rolebindings", "RoleBinding", True),
+    Resource("v1", "configmaps", "ConfigMap", True),
+    Resource("v1", "secrets", "Secret", True),
+    Resource("apps/v1", "deployments", "Deployment", True),
+)
+"""Kinds of ib-kubernetes, in the order in which they are applied."""
 KINDS = (
+    *PROGRAM,
     Resource(_SRIOV, "sriovnetworkpoolconfigs", "SriovNetworkPoolConfig", True),
     Resource(_SRIOV, "sriovnetworknodepolicies", "SriovNetworkNodePolicy", True),
     Resource(_SPIDER, "spiderippools", "SpiderIPPool", False),
     Resource(_SPIDER, "spidermultusconfigs", "SpiderMultusConfig", True),
-    Resource("v1", "secrets", "Secret", True),
     Resource("apps/v1", "daemonsets", "DaemonSet", True),
 )
 """Kinds of what is made, in the order in which it is applied."""
@@ -82,6 +95,16 @@ def _gpu_policies(cluster: Cluster) -> Optional[list[dict[str, Any]]]:
         if error.code not in ("kube_not_found", "kube_forbidden"):
             raise
         return [] if error.code == "kube_not_found" else None
+
+
+def secret_version(cluster: Cluster) -> str:
+    """The version of the Secret for ib-kubernetes, never its content; empty: there is none.
+
+    It says when pods must be started anew, and unlike a checksum nobody can try passwords on it.
+
+    :raises RdmaError: one of the codes ``kube_...``.
+    """
+    return kube.text(kube.mapping(cluster.find(_SECRET) or {}, "metadata").get("resourceVersion"))
 
 
 def ours(cluster: Cluster) -> list[dict[str, Any]]:
@@ -141,31 +164,37 @@ def users(cluster: Cluster, resources: Collection[str]) -> list[User]:
 
 
 class Ready(NamedTuple):
-    """What is ready of networks and of the pods for tests; ``problems`` are sentences."""
+    """What is ready of networks, ib-kubernetes and the pods for tests; ``problems`` are sentences."""
 
     problems: tuple[str, ...]
     pods: int
 
 
 def look(
-    cluster: Cluster, networks: Iterable[str], test: Optional[Mapping[str, Any]], nodes: Optional[int]
+    cluster: Cluster,
+    networks: Iterable[str],
+    test: Optional[Mapping[str, Any]],
+    nodes: Optional[int],
+    program: Optional[Mapping[str, Any]] = None,
 ) -> Ready:
-    """One look: Spiderpool's controller has made each network, and the pods for tests run on all nodes.
+    """One look: Spiderpool's controller has made each network, ib-kubernetes and the pods for tests run on all nodes.
 
     :param networks: ``NAMESPACE/NAME`` of the networks.
     :param test: the DaemonSet for tests, as a reference.
     :param nodes: the number of nodes that must have a pod; ``None``: at least one. A DaemonSet that fits no node has
         no pod that is not ready, and proves nothing (S243).
+    :param program: the Deployment of ib-kubernetes, as a reference.
     """
     problems = []
     for called in networks:
         where, _slash, name = called.partition("/")
-        path = "/apis/k8s.cni.cncf.io/v1/namespaces/%s/network-attachment-definitions/%s" % (where, name)
-        if cluster.find(path) is None:
+        if cluster.find(_network(where, name)) is None:
             problems.append(
                 "Spiderpool's controller has made no NetworkAttachmentDefinition %s of its SpiderMultusConfig."
                 % called
             )
+    if program is not None:
+        problems += _rollout(cluster.find(cluster.path_of(program)) or {}, kube.ref(program))
     pods = 0
     if test is not None:
         live = cluster.find(cluster.path_of(test)) or {}
@@ -179,3 +208,45 @@ def look(
         elif pods < wanted:
             problems.append("%d of %d pods of %s are ready." % (pods, wanted, kube.ref(test)))
     return Ready(tuple(problems), pods)
+
+
+def _network(where: str, name: str) -> str:
+    return "/apis/k8s.cni.cncf.io/v1/namespaces/%s/network-attachment-definitions/%s" % (where, name)
+
+
+def _rollout(live: Mapping[str, Any], reference: str) -> list[str]:
+    """What a Deployment lacks until all of its pods are of the newest form and available, and no other is left."""
+    status = kube.mapping(live, "status")
+    if not status or status.get("observedGeneration") != kube.mapping(live, "metadata").get("generation"):
+        return ["No controller has looked at %s as it is now." % reference]
+    wanted = kube.mapping(live, "spec").get("replicas")
+    updated, available, total = [
+        int(status.get(key) or 0) for key in ("updatedReplicas", "availableReplicas", "replicas")
+    ]
+    if (updated, available, total) == (wanted, wanted, wanted):
+        return []
+    return [
+        "%d of %s pods of %s are available, %d of %d are of its newest form."
+        % (available, wanted, reference, updated, total)
+    ]
+
+
+def look_gone(cluster: Cluster, networks: Iterable[str], test: Optional[Mapping[str, Any]]) -> Ready:
+    """One look: no network and no pod for tests is left. ib-kubernetes holds them back until UFM knows that they go.
+
+    :param networks: ``NAMESPACE/NAME`` of the networks.
+    :param test: the DaemonSet for tests, as a reference.
+    """
+    problems = []
+    for called in networks:
+        where, _slash, name = called.partition("/")
+        if cluster.find(_network(where, name)) is not None:
+            problems.append("NetworkAttachmentDefinition %s is still there." % called)
+    pods = []
+    if test is not None:
+        path = "/api/v1/namespaces/%s/pods" % kube.namespace(test)
+        name = "app.kubernetes.io/name=%s" % deployment.TEST_NAME
+        pods = [kube.name(pod) for pod in cluster.items(path, labelSelector="%s,%s" % (name, _OURS))]
+        if pods:
+            problems.append("Pods of %s are still there: %s." % (kube.ref(test), ", ".join(sorted(pods))))
+    return Ready(tuple(problems), len(pods))

@@ -9,6 +9,8 @@ import re
 from typing import Any
 
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import spiderpool
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import deployment
@@ -55,15 +57,43 @@ def test_every_variable_is_used_and_on_the_page() -> None:
 
 def test_the_secret_is_never_shown() -> None:
     """Only the names of its keys reach the module that judges them."""
-    assert (
-        plan_call()["ufm_keys"]
-        == "{{ (spiderpool_sriov_ufm.keys() | list) if spiderpool_sriov_ufm else omit }}"
-    )
+    assert plan_call()["ufm_keys"] == "{{ __spiderpool_sriov_ufm_keys if spiderpool_sriov_ufm else omit }}"
     for path in sorted(ROLE.glob("tasks/*.yml")):
         for task in _all(read("tasks/" + path.name)):
             if "__spiderpool_sriov_ufm_secret" in str(task.get("rdma.k8s.cluster_objects")):
                 assert task["no_log"] is True
                 break
+
+
+def test_an_empty_value_is_as_none() -> None:
+    """S146: an empty certificate switches the verification off, so its key is not among those that are judged."""
+    template = read("vars/main.yml")["__spiderpool_sriov_ufm_keys"]
+    given = {"UFM_USERNAME": "admin", "UFM_PASSWORD": "", "UFM_CERTIFICATE": None, "UFM_PORT": 443}
+    templar = Templar(loader=DataLoader(), variables={"spiderpool_sriov_ufm": given})
+    assert templar.template(trust_as_template(template)) == ["UFM_USERNAME", "UFM_PORT"]
+
+
+def test_ib_kubernetes_has_the_options_of_the_module() -> None:
+    documented = yaml.safe_load(spiderpool_plan_info.DOCUMENTATION)["options"]["ib_kubernetes"]["suboptions"]
+    option = read("meta/argument_specs.yml")["argument_specs"]["main"]["options"][PREFIX + "ib_kubernetes"]
+    assert set(option["options"]) == set(documented)
+    assert {name: entry["type"] for name, entry in option["options"].items()} == {
+        name: entry["type"] for name, entry in documented.items()
+    }
+    page = (ROLE / "README.md").read_text(encoding="utf-8").partition("## ib-kubernetes")[2]
+    assert [name for name in documented if "`%s`" % name not in page] == []
+
+
+def test_ib_kubernetes_outlives_the_rails() -> None:
+    """It comes before the rails, and goes after them, when nothing is left that it holds."""
+    kinds = read("vars/main.yml")["__spiderpool_sriov_of_program"]
+    assert kinds == [resource.kind for resource in spiderpool.PROGRAM]
+    made = [task["name"] for task in _all(read("tasks/present.yml"))]
+    assert made.index("Tell ib-kubernetes how to reach UFM") < made.index("Run ib-kubernetes")
+    assert made.index("Run ib-kubernetes") < made.index("Make policies, pools and networks")
+    gone = [task["name"] for task in _all(read("tasks/absent.yml"))]
+    assert gone.index("Remove the rails, the pods for tests first") < gone.index("Remove ib-kubernetes")
+    assert gone.index("Stop where it has not") < gone.index("Remove the rest")
 
 
 def _all(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:

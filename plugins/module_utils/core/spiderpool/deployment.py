@@ -19,9 +19,20 @@ from ..errors import RdmaError
 from ..kube import manifest, objects as kube
 from ..kube.selectors import selects
 from ..snapshot import NodeSnapshot
-from . import deployed, gpu_operator, objects, pasted, pool_config, prerequisites, table
+from . import (
+    deployed,
+    gpu_operator,
+    ib_kubernetes,
+    objects,
+    pasted,
+    pool_config,
+    prerequisites,
+    table,
+    versions,
+)
 from .issue import Issue, error, warning
-from .names import ETHERNET, EXCLUSIVE, NETWORKS, RDMA_INJECT, SHARED
+from .multus_config import fields_of
+from .names import ETHERNET, EXCLUSIVE, IB_SRIOV, NETWORKS, RDMA_INJECT, SHARED, SUBCONFIGS
 from .rails import Rail
 from .table import Told
 from .wanted import ClusterWish, comparable
@@ -59,6 +70,8 @@ class Wish(NamedTuple):
     :param nodes: names of nodes that must have the rails.
     :param manifests: further objects that are judged with those of the rails.
     :param gpudirect: NICs must reach the memory of GPUs.
+    :param ufm_keys: names of the keys of the Secret for ib-kubernetes; ``None``: none is made.
+    :param ib_kubernetes: how ib-kubernetes is to run; ``None``: the wish says nothing of it.
     """
 
     rows: Any
@@ -77,6 +90,7 @@ class Wish(NamedTuple):
     targets: Sequence[str] = ()
     ufm_keys: Optional[Sequence[str]] = None
     gpudirect: bool = False
+    ib_kubernetes: Optional[ib_kubernetes.Program] = None
 
 
 class Live(NamedTuple):
@@ -94,9 +108,14 @@ class Live(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be made, and what is wrong. ``nodes`` are those that the selector fits; ``None``: not known."""
+    """What is to be made, and what is wrong.
+
+    :param program: the objects of ib-kubernetes, which come before those of the rails.
+    :param nodes: those that the selector fits; ``None``: not known.
+    """
 
     rails: tuple[Rail, ...]
+    program: list[dict[str, Any]]
     objects: list[dict[str, Any]]
     test: list[dict[str, Any]]
     told: list[Told]
@@ -120,7 +139,11 @@ def decide(wish: Wish, live: Optional[Live] = None, snapshots: Sequence[NodeSnap
     nodes = _nodes(wish, live)
     told += _judged(everything, wish, setup, live, _need(found.rails, nodes))
     test = [_labelled(_test(wish, setup, found.rails))] if wish.test.image and found.rails else []
-    told += pasted.judge([*everything, *test], _around(setup, live))
+    program: list[dict[str, Any]] = []
+    if wish.ib_kubernetes is not None:
+        program = [_labelled(entry) for entry in ib_kubernetes.documents(wish.ib_kubernetes)]
+        told += _program(wish.ib_kubernetes, wish.ufm_keys, everything, setup, live)
+    told += pasted.judge([*program, *everything, *test], _around(setup, live))
     if live is not None:
         told += _on_cluster(everything, wish, setup, live, nodes or [])
         told += [
@@ -136,6 +159,7 @@ def decide(wish: Wish, live: Optional[Live] = None, snapshots: Sequence[NodeSnap
         told += [Told(snapshot.name, issue) for issue in issues]
     return Plan(
         found.rails,
+        program,
         documents,
         test,
         _once(told),
@@ -264,6 +288,26 @@ def _settings(wish: Wish, setup: objects.Setup) -> Iterator[Told]:
     derived = objects.derive(table.read(wish.rows, wish.defaults).rails, setup)
     pools = [entry for entry in [*derived, *wish.manifests] if kube.kind(entry) == objects.POOL]
     yield from [Told("targets", issue) for issue in pasted.targets(wish.targets, pools)]
+
+
+def _program(
+    program: ib_kubernetes.Program,
+    ufm_keys: Optional[Sequence[str]],
+    documents: Sequence[Mapping[str, Any]],
+    setup: objects.Setup,
+    live: Optional[Live],
+) -> Iterator[Told]:
+    """What is wrong with ib-kubernetes, among these documents and in this cluster."""
+    configs = [entry for entry in documents if kube.kind(entry) == objects.CONFIG]
+    if live is not None:
+        configs += ClusterWish(live.snapshot, setup.resource_prefix).configs
+    fields = fields_of(IB_SRIOV, versions.find(setup.spiderpool_version))
+    parts = [kube.mapping(entry, "spec", SUBCONFIGS[IB_SRIOV]) for entry in configs]
+    is_used = fields is None or any(part.get(fields.ib_kubernetes) is True for part in parts)
+    issues = list(ib_kubernetes.judge(program, ufm_keys, is_used))
+    if live is not None and live.snapshot.nodes is not None:
+        issues += ib_kubernetes.judge_nodes(program, live.snapshot.nodes)
+    yield from [Told(ib_kubernetes.NAME, issue) for issue in issues]
 
 
 def _limit(wish: Wish, nodes: int) -> Iterator[Told]:

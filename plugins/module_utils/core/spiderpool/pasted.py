@@ -20,7 +20,7 @@ from ..kube import objects as kube
 from ..kube.objects import mapping, text
 from ..kube.pod_templates import PodTemplate, templates
 from ..net import find_address, find_prefix, quoted
-from . import injection, ufm
+from . import ib_kubernetes, injection, ufm
 from .issue import Issue, error, warning
 from .names import NETWORKS
 from .objects import CONFIG, POLICY, POOL
@@ -28,7 +28,6 @@ from .table import Told
 
 DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
 CONFIG_MAP, WRONG_CONFIG_MAP = "spiderpool-conf", "spiderpool-config"
-UFM_SECRET, UFM_NAMESPACE, IB_KUBERNETES = "ib-kubernetes-ufm-secret", "kube-system", "ib-kubernetes"
 HOSTS = frozenset(
     (
         "github.com",
@@ -158,11 +157,11 @@ def _config_map(document: Mapping[str, Any], called: str) -> Iterator[Issue]:
 
 
 def _secret(document: Mapping[str, Any], called: str) -> Iterator[Issue]:
-    if called != UFM_SECRET:
+    if called != ufm.SECRET:
         return
-    if kube.namespace(document) not in ("", UFM_NAMESPACE):
+    if kube.namespace(document) not in ("", ufm.NAMESPACE):
         yield error(
-            "ufm-secret-namespace", "metadata.namespace", "ib-kubernetes reads it in %s" % UFM_NAMESPACE
+            "ufm-secret-namespace", "metadata.namespace", "ib-kubernetes reads it in %s" % ufm.NAMESPACE
         )
     yield from secret({**mapping(document, "data"), **mapping(document, "stringData")})
 
@@ -181,7 +180,7 @@ def secret(keys: Iterable[str]) -> Iterator[Issue]:
 
 
 def _daemonset(document: Mapping[str, Any], called: str) -> Iterator[Issue]:
-    if called == IB_KUBERNETES:
+    if called == ib_kubernetes.NAME:
         message = "ib-kubernetes is a Deployment of two, of which one leads"
         yield error("ib-kubernetes-daemonset", "kind", message)  # S148, S234
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+SECRET, NAMESPACE = "ib-kubernetes-ufm-secret", "kube-system"
+"""Where the program looks for it (S146)."""
 REQUIRED = ("UFM_USERNAME", "UFM_PASSWORD", "UFM_ADDRESS")
 CERTIFICATE = "UFM_CERTIFICATE"
 OPTIONAL = ("UFM_HTTP_SCHEMA", "UFM_PORT", CERTIFICATE)
 """Keys that the program reads (S146)."""
+KEYS = (*REQUIRED, *OPTIONAL)
 
 
 class SecretVerdict(NamedTuple):
@@ -32,6 +35,6 @@ def judge(keys: Iterable[str]) -> SecretVerdict:
     given = set(keys)
     return SecretVerdict(
         tuple(sorted(set(REQUIRED) - given)),
-        tuple(sorted(given - {*REQUIRED, *OPTIONAL})),
+        tuple(sorted(given - set(KEYS))),
         CERTIFICATE in given,
     )
