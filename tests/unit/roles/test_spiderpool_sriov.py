@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import spiderpool
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import deployment
@@ -67,10 +67,11 @@ def test_the_secret_is_never_shown() -> None:
 
 def test_an_empty_value_is_as_none() -> None:
     """S146: an empty certificate switches the verification off, so its key is not among those that are judged."""
-    template = read("vars/main.yml")["__spiderpool_sriov_ufm_keys"]
+    loader = DataLoader()
+    template = loader.load_from_file(str(ROLE / "vars/main.yml"), trusted_as_template=True)
     given = {"UFM_USERNAME": "admin", "UFM_PASSWORD": "", "UFM_CERTIFICATE": None, "UFM_PORT": 443}
-    templar = Templar(loader=DataLoader(), variables={"spiderpool_sriov_ufm": given})
-    assert templar.template(trust_as_template(template)) == ["UFM_USERNAME", "UFM_PORT"]
+    templar = Templar(loader, variables={"spiderpool_sriov_ufm": given})
+    assert templar.template(template["__spiderpool_sriov_ufm_keys"]) == ["UFM_USERNAME", "UFM_PORT"]
 
 
 def test_ib_kubernetes_has_the_options_of_the_module() -> None:
