@@ -39,7 +39,7 @@ from . import (
 )
 from .context import Fleet, Node
 from .custom import CompiledCheck, compile_checks
-from .policy import ACK, SPIDERPOOL, Policy
+from .policy import ACK, OKE, SPIDERPOOL, Policy
 from .registry import AREA_TARGETS, CATALOGUE, Check, Outcome, skipped, unknown
 
 AREAS = (
@@ -133,7 +133,7 @@ def judge(
         created_at=created_at,
         collection_version=version,
         target=policy.target,
-        child_range="" if policy.target == ACK else policy.child_range,
+        child_range=policy.child_range if policy.target == OKE else "",
         exit_code=model.exit_code(findings),
         checks=tuple([check.info for check in checks] + [check.info for check in custom]),
         nodes=tuple([_row(entry, fleet_node, fleet) for entry, fleet_node in _paired(inputs, nodes)]),
