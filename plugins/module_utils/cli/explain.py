@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Optional
 
 from ..core import finding as model
-from ..core.checks.context import Node
 from ..core.checks.judge import catalogue
 from ..core.checks.policy import CustomCheck, Policy
 from ..core.checks.registry import Check
@@ -167,7 +166,10 @@ def _verdict(
     findings = [finding for finding in document.findings if finding.check == wanted]
     fleet = fleet_of(source.nodes or (), policy, document.created_at)
     if name is None:
-        _spread(terminal, findings)
+        whole = [finding for finding in findings if finding.node in document.no_nodes]
+        _spread(terminal, findings, len(whole) < len(findings))
+        for finding in whole:
+            _print_verdict(terminal, finding, document.no_nodes)
         return
     chosen = [finding for finding in findings if finding.node in (name, *document.no_nodes)]
     nodes = [node for node in fleet.nodes if node.name == name]
@@ -175,22 +177,22 @@ def _verdict(
         if check is not None and not worked.steps(terminal, fleet, node, check):
             reading.print_read(terminal, node, check)
     for finding in chosen:
-        _print_verdict(terminal, finding, nodes[0] if nodes else None, document.no_nodes)
+        _print_verdict(terminal, finding, document.no_nodes)
 
 
-def _spread(terminal: Terminal, findings: Sequence[model.Finding]) -> None:
+def _spread(terminal: Terminal, findings: Sequence[model.Finding], of_nodes: bool) -> None:
+    """Which verdict who has. ``of_nodes``: some are those of nodes, which can be explained one by one."""
     terminal.heading("Verdicts")
     for status in VERDICTS:
         names = [finding.node for finding in findings if verdict(finding) == status]
         if names:
             text = "%d: %s" % (len(names), fold(names))
             terminal.paragraph(text, indent=" " * 10, first="  " + status.ljust(8), colour=status)
-    terminal.lines("", "  With --node NAME this shows how the verdict on that node came about.")
+    if of_nodes:
+        terminal.lines("", "  With --node NAME this shows how the verdict on that node came about.")
 
 
-def _print_verdict(
-    terminal: Terminal, finding: model.Finding, node: Optional[Node], others: Mapping[str, str]
-) -> None:
+def _print_verdict(terminal: Terminal, finding: model.Finding, others: Mapping[str, str]) -> None:
     where = "the " + others[finding.node].removeprefix("the ") if finding.node in others else finding.node
     terminal.heading("Verdict on %s: %s" % (where, finding.status))
     terminal.pairs(

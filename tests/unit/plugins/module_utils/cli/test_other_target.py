@@ -23,6 +23,16 @@ def test_one_of_the_cluster_is_explained(run):
     out = run("explain", "RDMA-ACK-001", "--snapshots", LINGJUN, *WITH_POLICY).good()
     assert "the cluster as its API tells it" in out
     assert "fail    1: lingjun" in out
+    assert "Verdict on the cluster: fail" in out
+    assert "ack-rdma-dp-ds: not all pods are ready" in out
+    assert "--node NAME" not in out  # no node has a verdict of its own that could be explained
+
+
+def test_one_of_nodes_says_how_to_ask_for_one(run):
+    out = run("explain", "RDMA-ACK-021", "--snapshots", LINGJUN, *WITH_POLICY).good()
+    assert "warn    1: e01-cn-a3" in out
+    assert "With --node NAME this shows how the verdict on that node came about." in out
+    assert "Verdict on" not in out
 
 
 def test_one_of_a_node_is_explained(run):
