@@ -22,14 +22,13 @@ import paths  # noqa: E402
 
 paths.make_importable()
 
-from ansible_collections.rdma.k8s.plugins.module_utils import records  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (  # noqa: E402
     ModuleOption,
     NodeSnapshot,
     RdmaSystem,
 )
-from ansible_collections.rdma.k8s.tests.support import fleet  # noqa: E402
+from ansible_collections.rdma.k8s.tests.support import fleet, recordings  # noqa: E402
 
 H100, GB200_IB, GB200_V3 = "BM.GPU.H100.8", "BM.GPU.GB200.4", "BM.GPU.GB200-v3.4"
 OPTIMIZED = "BM.Optimized3.36"
@@ -136,14 +135,7 @@ def nodes() -> list[NodeInput]:
 
 def write(directory: Path) -> list[str]:
     """Write the fleet in the form of a recording, remove files of nodes that it does not have; return their names."""
-    directory.mkdir(parents=True, exist_ok=True)
-    written = [Path(path) for path in records.save(str(directory), nodes())]
-    for path in written:
-        path.chmod(0o644)
-    for path in directory.glob("*.json"):
-        if path.name not in {entry.name for entry in written}:
-            path.unlink()
-    return sorted(path.name for path in written)
+    return recordings.write(directory, nodes())
 
 
 if __name__ == "__main__":

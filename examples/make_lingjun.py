@@ -21,7 +21,6 @@ import paths  # noqa: E402
 
 paths.make_importable()
 
-from ansible_collections.rdma.k8s.plugins.module_utils import records  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput  # noqa: E402
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import (  # noqa: E402
     ClusterSnapshot,
@@ -30,7 +29,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import (  #
     NodeSnapshot,
     RdmaSystem,
 )
-from ansible_collections.rdma.k8s.tests.support import fleet, lingjun  # noqa: E402
+from ansible_collections.rdma.k8s.tests.support import fleet, lingjun, recordings  # noqa: E402
 
 COUNT = 6
 LOST = lingjun.name_of(5)
@@ -69,11 +68,7 @@ def cluster() -> ClusterSnapshot:
 
 def write(directory: Path) -> list[str]:
     """Write nodes and cluster in the form of a recording; return the names of the files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    written = [Path(path) for path in records.save(str(directory), nodes(), cluster())]
-    for path in written:
-        path.chmod(0o644)
-    return sorted(path.name for path in written)
+    return recordings.write(directory, nodes(), cluster())
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ import yaml
 from ansible_collections.rdma.k8s.tests.lab import cli as lab
 from ansible_collections.rdma.k8s.tests.support import documented
 from ansible_collections.rdma.k8s.tests.support.documented import Command
-from ansible_collections.rdma.k8s.tests.support.playbook import COLLECTION, LIMIT, Controller
+from ansible_collections.rdma.k8s.tests.support.playbook import BIN, COLLECTION, LIMIT, Controller
 
 ALL = documented.commands()
 PAGES = sorted({command.page for command in ALL})
@@ -71,6 +71,15 @@ class Sandbox:
         """Run one line as a reader does; return its exit code. What Ansible did in a page before is not done again."""
         if line in self.known:
             return self.known[line]
+        done = self.run(line, stdin)
+        if done.returncode not in (0, 3, 4):
+            print(line, done.stdout[-2000:], done.stderr[-2000:])
+        if line.startswith("ansible"):
+            self.known[line] = done.returncode
+        return done.returncode
+
+    def run(self, line: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run one line in the environment of a reader."""
         env = self.controller.environment(PYTHONPATH=str(self.folder.parent / "packages"))
         env["PATH"] = "%s:%s" % (self.folder.parent / "bin", env["PATH"])
         done = subprocess.run(
@@ -84,11 +93,7 @@ class Sandbox:
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
-        if done.returncode not in (0, 3, 4):
-            print(line, done.stdout[-2000:], done.stderr[-2000:])
-        if line.startswith("ansible"):
-            self.known[line] = done.returncode
-        return done.returncode
+        return done
 
 
 # --- how a command is tested --------------------------------------------------------------------------------
@@ -206,6 +211,40 @@ def installs(command: Command, sandbox: Sandbox) -> None:
         assert found >= [int(part) for part in version.split(".")], command
 
 
+def tutorial(command: Command, sandbox: Sandbox) -> None:
+    """A playbook of a tutorial: it ends well, prints what the page shows, and has nothing to do a second time."""
+    first = sandbox.run(command.line)
+    assert first.returncode == 0, (command, first.stdout, first.stderr)
+    if " -e " in command.line:  # with nodes of the reader
+        return
+    shown = [text for language, text in documented.blocks(COLLECTION / command.page) if language == "text"]
+    assert [line for text in shown for line in text.splitlines() if line not in first.stdout] == []
+    again = sandbox.run(command.line)
+    assert re.search(r"ok=[1-9]\d* +changed=0 +unreachable=0 +failed=0", again.stdout), (
+        command,
+        again.stdout,
+    )
+
+
+def installs_the_clone(command: Command, sandbox: Sandbox) -> None:
+    """Install the collection from the sources into a place of the sandbox, and find there what tutorials name."""
+    place = sandbox.folder / "installed"
+    done = subprocess.run(
+        [str(BIN / word) if word == "ansible-galaxy" else word for word in shlex.split(command.line)],
+        cwd=COLLECTION,
+        env=sandbox.controller.environment(ANSIBLE_COLLECTIONS_PATH=str(place)),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, (command, done.stderr)
+    installed = place / "ansible_collections" / "rdma" / "k8s"
+    assert (installed / "MANIFEST.json").is_file()
+    assert (installed / "examples" / "tutorials" / "oke.yml").is_file()
+    assert (installed / "plugins" / "modules" / "node_info.py").is_file()
+
+
 def elsewhere(reason: str) -> Callable[[Command, Sandbox], None]:
     """It needs what this machine has not; names of ours in it must be those of the sources."""
 
@@ -286,6 +325,8 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"ssh-keygen -Y .*", run()),
     (r"tar -tzf case\.tar\.gz", run()),
     (r"mkdir .*", run()),
+    (r"cp -r examples/\S+ mended|rm mended/.*|sed -i .* mended/.*", run()),  # the tutorials mend a recording
+    (r"python3 -m venv \S+", run()),
     (r"kinds=.*", part_of_a_shell),
     (r'eval "\$\(register-python-argcomplete rdma-k8s\)"', run()),
     # Playbooks, modules and the inventory.
@@ -299,6 +340,7 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"ansible-playbook rdma\.k8s\.preflight -i /tmp/lab.yml .*", syntax),
     (r"ansible-playbook rdma\.k8s\.preflight -i inventory\.yml.*", run()),
     (r"ansible-playbook rdma\.k8s\..*", syntax),
+    (r"ansible-playbook examples/tutorials/.*", tutorial),
     (r"ansible-playbook -i inventory\.yml configure\.yml.*", own_playbook("docs/howto/configure-a-node.md")),
     (r"ansible-playbook deploy\.yml.*", own_playbook("docs/howto/deploy-on-oke.md")),
     (r"ansible-playbook agent\.yml.*", own_playbook("docs/howto/without-ssh.md")),
@@ -316,7 +358,7 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     ),
     (r"python3 image/build\.py .*", elsewhere("builds the root of an image from packages of a distribution")),
     (
-        r"\. \.venv/bin/activate|cd \$\(python tests/tools/tree\.py\)|export ANSIBLE_COLLECTIONS_PATH=.*",
+        r"\. \S+/bin/activate|cd \$\(python tests/tools/tree\.py\)|export ANSIBLE_COLLECTIONS_PATH=.*",
         part_of_a_shell,
     ),
     (r"(python3 -m )?pip install .*", installs),
@@ -327,6 +369,7 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
         elsewhere("needs root on nodes; test_molecule_example.py plays its steps"),
     ),
     (r"ansible-runner run .*", elsewhere("needs a project of AWX; test_runner.py runs both jobs")),
+    (r"ansible-galaxy collection install \.", installs_the_clone),
     (
         r"ansible-galaxy collection (install|verify) .*",
         elsewhere("the gates install, verify and readme run it"),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_every_page_is_reachable_from_the_index() -> None:
         seen.add(path)
         todo += [split(PAGES[path], target)[0] for target in relative_links(PAGES[path])]
     assert sorted(str(path) for path in PAGES if DOCS in path.parents and path not in seen) == []
+
+
+def test_the_site_lists_every_page_once() -> None:
+    """The lists of ``docsite/index.rst``, with its patterns, hold all pages of the documentation."""
+    text = (DOCS / "docsite" / "index.rst").read_text(encoding="utf-8")
+    patterns = re.findall(r"^   pages/(\S+)$", text, re.MULTILINE)
+    listed = [path for pattern in patterns for path in DOCS.glob(pattern + ".md")]
+    assert sorted(listed) == sorted(path for path in PAGES if DOCS in path.parents)
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.path.name)
