@@ -10,6 +10,7 @@ import os
 from argparse import Namespace
 
 from ..core.errors import RdmaError
+from ..core.report.wording import count
 from ..report_files import write_files
 from . import archive, sources
 from .terminal import Terminal
@@ -35,6 +36,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise RdmaError(
             "usage", "--output %r names no file." % arguments.output, hint="Say --output FILE.tar.gz."
         )
+    terminal.doing("packing %s" % count(len(nodes), "snapshot"))
     content = archive.pack(nodes, policy, result, judged_at, source.cluster)
     write_files(directory or ".", {name: [content]}, mode=0o600)
     parts = ["%d snapshots" % len(nodes), "the policy"] + (

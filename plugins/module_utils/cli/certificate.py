@@ -19,6 +19,7 @@ from ..core.finding import EXIT_FAIL, EXIT_GOOD, EXIT_UNKNOWN, summarise
 from ..core.report import certificate as core
 from ..core.report.certificate import Certificate
 from ..core.report.document import ResultDocument
+from ..core.report.wording import count
 from ..report_files import write_files
 from ..version import VERSION
 from . import sources
@@ -43,7 +44,7 @@ def _issue(arguments: Namespace, terminal: Terminal) -> int:
     if arguments.snapshots is not None:
         raise RdmaError("usage", "--snapshots belongs to verify.", hint="Give the snapshots as FILE.")
     days = _days(arguments.days)
-    documents, inputs = _judged(arguments)
+    documents, inputs = _judged(arguments, terminal)
     issued_at = judging.now()
     valid_until = core.after(issued_at, days) if days else ""
     known = {row.name for document in documents for row in document.nodes}
@@ -52,6 +53,7 @@ def _issue(arguments: Namespace, terminal: Terminal) -> int:
             raise RdmaError(
                 "node_unknown", "No source has a node %r%s" % (name, did_you_mean(name, known)), node=name
             )
+    terminal.doing("issuing the certificates of %s" % count(len(known), "node"))
     issued = [
         core.issue(documents, name, issued_at, valid_until, _versions(inputs.get(name)))
         for name in sorted(set(arguments.node) or known)
@@ -79,16 +81,18 @@ def _issue(arguments: Namespace, terminal: Terminal) -> int:
     return EXIT_UNKNOWN if core.NOT_TOLD in verdicts else EXIT_GOOD
 
 
-def _judged(arguments: Namespace) -> tuple[list[ResultDocument], dict[str, NodeInput]]:
+def _judged(arguments: Namespace, terminal: Terminal) -> tuple[list[ResultDocument], dict[str, NodeInput]]:
     """The result documents of all sources, and the nodes of those that are recordings."""
     documents: list[ResultDocument] = []
     inputs: dict[str, NodeInput] = {}
     for path in arguments.files:
+        terminal.doing("reading %s" % path)
         source = sources.read(path)
         if source.nodes is None and source.result is not None:
             documents.append(source.result)
             continue
         policy = sources.policy_of(source, arguments.policy, arguments.set)
+        terminal.doing("judging %s" % count(len(source.nodes or ()), "node"))
         documents.append(sources.judged(source, policy))
         inputs.update((node.name, node) for node in source.nodes or ())
     if (arguments.policy or arguments.set) and not inputs:
@@ -149,6 +153,7 @@ def _verify(arguments: Namespace, terminal: Terminal) -> int:
     wrong = 0
     for path in arguments.files:
         certificate = _read(path)
+        terminal.doing("verifying the certificate of %s" % certificate.node)
         found = core.problems(certificate, now)
         proven: list[str] = []
         if recorded is not None:

@@ -14,6 +14,7 @@ from ..core.errors import RdmaError
 from ..core.finding import ERROR, EXIT_GOOD
 from ..core.report import diff
 from ..core.report.document import ResultDocument
+from ..core.report.wording import count
 from . import sources
 from .report import refuse_idle_options
 from .terminal import Terminal
@@ -23,7 +24,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0, with ``--exit-code`` 4 when something fails that did not fail before."""
     refuse_idle_options(arguments)
     paths = [arguments.old, arguments.new, *arguments.more]
-    documents = [_document(path, arguments) for path in paths]
+    documents = [_document(path, arguments, terminal) for path in paths]
     times = [document.created_at for document in documents]
     if times != sorted(times):
         raise RdmaError(
@@ -31,6 +32,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
             "The results are not in the order of their times: %s." % ", ".join(times),
             hint="Give the oldest first.",
         )
+    terminal.doing("comparing %s" % count(len(documents), "result"))
     comparison = diff.compare(documents)
     if arguments.format == "json":
         terminal.write(json.dumps(comparison.to_dict(), indent=1) + "\n")
@@ -41,13 +43,15 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     return comparison.exit_code(arguments.threshold or ERROR, arguments.strict)
 
 
-def _document(path: str, arguments: Namespace) -> ResultDocument:
+def _document(path: str, arguments: Namespace, terminal: Terminal) -> ResultDocument:
     """The result of a path. Recorded nodes without a result are judged at the time of their newest snapshot, so that
     recordings stay in order, and a waiver counts when it counted then."""
+    terminal.doing("reading %s" % path)
     source = sources.read(path)
     if source.result is not None:
         return source.result
     policy = sources.policy_of(source, arguments.policy, arguments.set)
+    terminal.doing("judging the nodes of %s" % path)
     times = [node.snapshot.collected_at for node in source.nodes or () if node.snapshot is not None]
     known = [time for time in times if sources.is_time(time)]
     return sources.judged(replace(source, judged_at=source.judged_at or max(known, default="")), policy)

@@ -23,7 +23,7 @@ from ..core.errors import RdmaError
 from ..core.lint.outcome import rules
 from ..core.lint.registry import Rule
 from ..core.report.digest import VERDICTS, verdict
-from ..core.report.wording import fold
+from ..core.report.wording import count, fold
 from . import reading, sources, worked
 from .near import did_you_mean
 from .places import fleet_of
@@ -161,6 +161,7 @@ def _verdict(
 ) -> None:
     """Judge the fleet by this check alone; without a check, by the one own check that the policy has."""
     selected = check.info.id if check is not None else ANY_CHECK
+    terminal.doing("judging %s" % count(len(source.nodes or ()), "node"))
     document = sources.judged(source, replace(policy, only=(selected,), skip=()))
     wanted = selected if check is not None else policy.checks[0].id
     findings = [finding for finding in document.findings if finding.check == wanted]

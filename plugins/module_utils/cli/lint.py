@@ -37,6 +37,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     time = now()
     standard_input = sys.stdin.buffer if "-" in arguments.paths and sys.stdin is not None else None
     found = manifest_files.read(arguments.paths, arguments.exclude, standard_input)
+    terminal.doing("judging the objects of %s" % count(found.texts, "file"))
     outcome = lint(
         found.documents,
         today=time[:10],

@@ -23,6 +23,7 @@ from ..core.errors import RdmaError
 from ..core.finding import EXIT_INTERNAL, EXIT_USAGE
 from ..core.report.wording import flat
 from .arguments import build_parser, parse
+from .progress import Progress
 from .terminal import OutputError, Terminal
 
 EXIT_INTERRUPTED = 130
@@ -56,8 +57,9 @@ def _run(argv: Sequence[str]) -> int:
         terminal.flush()
         return 0
     command = importlib.import_module("." + arguments.command, __package__)
-    code: int = command.run(arguments, terminal)
-    terminal.flush()
+    with Progress(sys.stderr) as terminal.progress:
+        code: int = command.run(arguments, terminal)
+        terminal.flush()
     return code
 
 

@@ -71,6 +71,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         document = _document(arguments.networks)
         wanted.in_use += of_document(document)
         wanted.not_known += [entry.message for entry in document.unread]
+    terminal.doing("planning the children of all nodes")
     reports = [(net, check_fleet(wanted.child_range, net.nodes, wanted.in_use)) for net in wanted.networks]
     clean = not wanted.left_out and not any(report.problems for _net, report in reports)
     if arguments.format == "json":

@@ -14,6 +14,7 @@ from ..core.finding import ERROR, EXIT_GOOD, exit_code
 from ..core.report import summary
 from ..core.report.document import ResultDocument
 from ..core.report.render import FILES, stream
+from ..core.report.wording import count
 from ..report_files import write_reports
 from . import sources
 from .near import did_you_mean
@@ -24,9 +25,10 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     """Returns 0, with ``--exit-code`` the exit code of the findings."""
     formats = _formats(arguments)
     refuse_idle_options(arguments)
-    document = _document(arguments)
+    document = _document(arguments, terminal)
     written = []
     if arguments.dir is not None:
+        terminal.doing("writing the reports to %s" % arguments.dir)
         written = write_reports(document, arguments.dir, formats)
     elif formats:
         for pieces in stream(document, formats).values():
@@ -74,7 +76,7 @@ def _formats(arguments: Namespace) -> list[str]:
     return formats
 
 
-def _document(arguments: Namespace) -> ResultDocument:
+def _document(arguments: Namespace, terminal: Terminal) -> ResultDocument:
     source = sources.read(arguments.source)
     if source.nodes is None and source.result is not None:
         for option in ("policy", "set", "only", "skip"):
@@ -96,6 +98,7 @@ def _document(arguments: Namespace) -> ResultDocument:
             hint="Give another directory.",
         )
     policy = sources.policy_of(source, arguments.policy, arguments.set)
+    terminal.doing("judging %s" % count(len(source.nodes or ()), "node"))
     return sources.judged(source, sources.selecting(policy, arguments.only, arguments.skip))
 
 

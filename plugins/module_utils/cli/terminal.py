@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Optional, TextIO
 
 from ..core.report.wording import flat
+from .progress import Progress
 
 COLUMNS = 100
 """The most columns that a text for people uses."""
@@ -37,6 +38,8 @@ class Terminal:
     def __init__(self, stream: Optional[TextIO]) -> None:
         self.stream = stream
         interactive = stream is not None and stream.isatty()
+        self.interactive = interactive
+        self.progress: Optional[Progress] = None
         self.colour = interactive and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.width = (
             min(COLUMNS, max(40, shutil.get_terminal_size((COLUMNS, 24)).columns)) if interactive else COLUMNS
@@ -55,6 +58,13 @@ class Terminal:
             self.stream.write(text)
         except OSError as error:
             raise OutputError(error) from error
+        if self.progress is not None and self.interactive:
+            self.progress.spoke()
+
+    def doing(self, what: str) -> None:
+        """Tell the progress, where there is one, what is being done from now on: ``judging 12 nodes``."""
+        if self.progress is not None:
+            self.progress.doing(what)
 
     def flush(self) -> None:
         """Hand over what is still in the buffer. Errors as for :meth:`write`."""

@@ -53,6 +53,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     source = sources.recorded(arguments.snapshots)
     policy = sources.policy_of(source, arguments.policy, arguments.set)
     nodes = source.nodes or ()
+    terminal.doing("looking at %s" % count(len(nodes), "node"))
     fleet = fleet_of(nodes, policy)
     what = arguments.what
     address = None if what in {node.name for node in nodes} else _address_in(what)
