@@ -245,6 +245,52 @@ def installs_the_clone(command: Command, sandbox: Sandbox) -> None:
     assert (installed / "plugins" / "modules" / "node_info.py").is_file()
 
 
+def parts(line: str) -> list[list[str]]:
+    """The words of each command of a line, split at pipes, redirections and the like; nothing is expanded."""
+    lexer = shlex.shlex(line.replace("\n", " "), posix=True, punctuation_chars="|&;()<>")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    found: list[list[str]] = [[]]
+    for word in lexer:
+        if set(word) <= set("|&;()<>"):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [words for words in found if words]
+
+
+def refused_filters(line: str) -> list[str]:
+    """The expressions of ``jq`` and ``grep`` in a line that these programs do not understand. No file is read."""
+    bad = []
+    for words in parts(line):
+        if words[0] == "jq":
+            options = [word for word in words[1:] if word.startswith("-")]
+            shown = next((word for word in words[1:] if not word.startswith("-")), "")
+            command, good = ["jq", "-n", *options, shown], (0, 5)  # 5: null has nothing to iterate over
+        elif words[0] == "grep":
+            command, good = _grep(words[1:]), (1,)  # nothing fits an empty input
+        else:
+            continue
+        done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+        if done.returncode not in good:
+            bad.append("%s: %s" % (" ".join(command), done.stderr.strip()))
+    return bad
+
+
+def _grep(words: list[str]) -> list[str]:
+    """The same ``grep`` on its standard input: options but ``-r``, patterns, no files."""
+    command, rest = ["grep"], list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        word = rest.pop(0)
+        if word == "-e":
+            command += [word, rest.pop(0)]
+        else:
+            word = word if word.startswith("--") else word.replace("r", "")
+            command += [word] if word != "-" else []
+    if "-e" in command:
+        return command
+    return [*command, "--", next(word for word in rest if word != "--")]
+
+
 def elsewhere(reason: str) -> Callable[[Command, Sandbox], None]:
     """It needs what this machine has not; names of ours in it must be those of the sources."""
 
@@ -261,6 +307,7 @@ def elsewhere(reason: str) -> Callable[[Command, Sandbox], None]:
             if name.rstrip("-") not in sources and '"%s"' % name.split("/")[-1].rstrip("-") not in sources
         ]
         assert lost == [], command
+        assert refused_filters(command.line) == [], command
 
     return tested
 
@@ -506,6 +553,23 @@ def sandbox(
 )
 def test_what_a_block_holds(language: str, text: str, found: list[str]) -> None:
     assert documented.commands_of(language, text) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("kubectl get pods -o json | jq -r '.items[] | .metadata.name'", 0),
+        ("kubectl get pods -o json | jq -r '.items[ | .metadata.name'", 1),
+        ("curl -s http://x/ | jq '.a' | grep -E '^(a|b)'", 0),
+        ("curl -s http://x/ | jq '.a' | grep -E '^(a|b'", 1),
+        ("grep -rn netns_mode /etc/modprobe.d", 0),
+        ("kubectl get pods -o yaml | grep -A1 -- --provider", 0),
+        ("kubectl get daemonsets -A | grep -i -e rdma -e sriov", 0),
+        ("grep --no-such-option x /etc/hosts", 1),
+    ],
+)
+def test_filters_that_are_not_understood_are_found(line: str, count: int) -> None:
+    assert len(refused_filters(line)) == count
 
 
 def test_there_are_commands() -> None:
