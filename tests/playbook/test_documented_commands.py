@@ -372,7 +372,7 @@ RULES: tuple[tuple[str, Callable[[Command, Sandbox], None]], ...] = (
     (r"ssh-keygen -Y .*", run()),
     (r"tar -tzf case\.tar\.gz", run()),
     (r"mkdir .*", run()),
-    (r"cp -r examples/\S+ mended|rm mended/.*|sed -i .* mended/.*", run()),  # the tutorials mend a recording
+    (r"cp -r examples/\S+ mine/\S+|rm mine/.*|sed -i .* mine/.*", run()),  # the tutorials mend a recording
     (r"python3 -m venv \S+", run()),
     (r"kinds=.*", part_of_a_shell),
     (r'eval "\$\(register-python-argcomplete rdma-k8s\)"', run()),
