@@ -258,7 +258,7 @@ def standing(progress: Progress) -> str:
     for node in progress.nodes:
         counts[node.phase] += 1
     found = ", ".join(["%d %s" % (count, phase) for phase, count in counts.items() if count])
-    stuck = sum([node.stuck is not None for node in progress.nodes])
+    stuck = len([node for node in progress.nodes if node.stuck is not None])
     if not found:
         return "no node yet"
     return "%s%s" % (found, ", %d of them stuck" % stuck if stuck else "")

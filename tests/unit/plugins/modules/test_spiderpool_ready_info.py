@@ -21,7 +21,7 @@ from ansible_collections.rdma.k8s.tests.support.api_server import Answer, ApiSer
 NETWORK = "/apis/k8s.cni.cncf.io/v1/namespaces/spiderpool/network-attachment-definitions/gpu1sriov-ib"
 WORKLOADS = "/apis/apps/v1/namespaces/kube-system/deployments/ib-kubernetes"
 PODS = "/api/v1/namespaces/default/pods"
-SECRET = "/api/v1/namespaces/kube-system/secrets/ib-kubernetes-ufm-secret"
+OF_UFM = "/api/v1/namespaces/kube-system/secrets/ib-kubernetes-ufm-secret"
 TEST = {
     "apiVersion": "apps/v1",
     "kind": "DaemonSet",
@@ -186,7 +186,7 @@ def test_what_must_be_gone_before_it_goes(server: Server, config: str) -> None:
 
 def test_the_version_of_the_secret_and_nothing_else(server: Server, config: str) -> None:
     assert spiderpool.secret_version(connect(config)) == ""
-    server.objects[SECRET] = {
+    server.objects[OF_UFM] = {
         "metadata": {"name": ufm.SECRET, "resourceVersion": "4711"},
         "data": {"UFM_PASSWORD": "c2VjcmV0"},
     }
