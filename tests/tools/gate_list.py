@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -30,9 +31,9 @@ ON_NODES = (PLUGIN_TESTS + "modules/", PLUGIN_TESTS + "module_utils/host/", CORE
 """Tests of what runs on nodes."""
 WITHOUT_ANSIBLE = (
     *("bench", "cloud", "docs", "examples", "lab", "monitoring", "tools", "test_architecture.py"),
-    *("plugins/module_utils/cli", "plugins/module_utils/cluster"),
+    *("plugins/module_utils/cli", "plugins/module_utils/cluster", "plugins/module_utils/core"),
 )
-"""What in tests/unit says nothing about a release of ansible-core, nor about what runs on nodes."""
+"""What in tests/unit says nothing about a release of ansible-core; the core has the vectors on each Python."""
 VECTORS = (
     ("tests/vectors/oke_child_range.json",),
     ("tests/vectors/spiderpool_cases.json",),
@@ -159,7 +160,7 @@ def units(job: Job) -> Outcome:
 
 
 def vectors(job: Job) -> Outcome:
-    """Run the test vectors without Ansible, PyYAML and pyroute2, as the runner promises."""
+    """Run the test vectors on each Python, without Ansible, PyYAML and pyroute2, as the runner promises."""
     if not (tree.COPY / "tests" / "vectors" / "run.py").is_file():
         return missing("tests/vectors/run.py", "the vectors")
     hidden = RESULTS / "hidden"
@@ -168,9 +169,10 @@ def vectors(job: Job) -> Outcome:
         sentence = "the vectors must run without this package"
         (hidden / f"{name}.py").write_text(f"raise ImportError({sentence!r}, name={name!r})\n")
     env = {**tree.environment(), "PYTHONPATH": str(hidden)}
-    outcome = Outcome()
-    for words in VECTORS:
-        code, output = job.run(tool("python"), "tests/vectors/run.py", *words, env=env)
+    pythons = interpreters.find(tree.NODE_PYTHONS)
+    outcome = Outcome(note="Python " + " ".join(pythons))
+    for python, words in itertools.product((tool("python"), *pythons.values()), VECTORS):
+        code, output = job.run(python, "tests/vectors/run.py", *words, env=env)
         found = read_counts(output)
         if not found.failed:
             found.add(verdict(code, f"the runner of the vectors failed for {words[0]}"))
