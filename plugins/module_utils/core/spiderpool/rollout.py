@@ -10,6 +10,7 @@ looks tell: :class:`Tracker` keeps what it needs of them, and is told the time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
@@ -254,10 +255,8 @@ def news(before: Optional[Progress], now: Progress) -> list[str]:
 
 def standing(progress: Progress) -> str:
     """How many nodes are in which phase, in one line."""
-    counts = dict.fromkeys(PHASES, 0)
-    for node in progress.nodes:
-        counts[node.phase] += 1
-    found = ", ".join(["%d %s" % (count, phase) for phase, count in counts.items() if count])
+    counts = Counter(node.phase for node in progress.nodes)
+    found = ", ".join(["%d %s" % (counts[phase], phase) for phase in PHASES if counts[phase]])
     stuck = len([node for node in progress.nodes if node.stuck is not None])
     if not found:
         return "no node yet"
