@@ -53,11 +53,10 @@ def _issue(arguments: Namespace, terminal: Terminal) -> int:
             raise RdmaError(
                 "node_unknown", "No source has a node %r%s" % (name, did_you_mean(name, known)), node=name
             )
-    terminal.doing("issuing the certificates of %s" % count(len(known), "node"))
-    issued = [
-        core.issue(documents, name, issued_at, valid_until, _versions(inputs.get(name)))
-        for name in sorted(set(arguments.node) or known)
-    ]
+    names = sorted(set(arguments.node) or known)
+    terminal.doing("issuing the certificates of %s" % count(len(names), "node"))
+    versions = {name: _versions(node) for name, node in inputs.items()}
+    issued = core.issue(documents, names, issued_at, valid_until, versions)
     files = {_file_name(entry.node): [json.dumps(entry.to_dict(), indent=1) + "\n"] for entry in issued}
     write_files(arguments.output, files)
     terminal.table(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Optional
@@ -112,39 +112,70 @@ class Certificate:
 
 def issue(
     documents: Sequence[ResultDocument],
-    node: str,
+    nodes: Sequence[str],
     issued_at: str,
     valid_until: str = "",
-    versions: Optional[Mapping[str, str]] = None,
-) -> Certificate:
-    """The certificate of a node.
+    versions: Optional[Mapping[str, Mapping[str, str]]] = None,
+) -> list[Certificate]:
+    """The certificates of nodes, in their order. Each document is read once, however many nodes there are.
 
-    :param documents: judgements of the node, such as that of preflight and that of the fabric proof. Where two of them
+    :param documents: judgements of the nodes, such as that of preflight and that of the fabric proof. Where two of them
         judged the same check, the later one counts.
-    :param versions: what is known of the node's software beside what the documents tell.
-    :raises RdmaError: ``node_unknown`` when no document judged the node, ``time_malformed``.
+    :param versions: what is known of a node's software beside what the documents tell, by the name of the node.
+    :raises RdmaError: ``node_unknown`` when no document judged one of the nodes, ``time_malformed``.
     """
     for stamp in (issued_at, valid_until or issued_at):
         _time(stamp)
-    found = [(document, _row(document, node)) for document in sorted(documents, key=_judged_at)]
-    judged = [(document, row) for document, row in found if row is not None]
-    if not judged:
+    judgements: dict[str, list[tuple[ResultDocument, NodeRow]]] = {name: [] for name in nodes}
+    results: dict[str, dict[str, Certified]] = {name: {} for name in nodes}
+    for document in sorted(documents, key=_judged_at):
+        judged = _rows(document, judgements)
+        for name, row in judged.items():
+            judgements[name].append((document, row))
+        for entry in document.findings:
+            if entry.node in judged:
+                results[entry.node][entry.check] = _certified(entry)
+    known = versions or {}
+    return [
+        _issued(name, judgements[name], results[name], (issued_at, valid_until), known.get(name, {}))
+        for name in nodes
+    ]
+
+
+def _rows(document: ResultDocument, names: Container[str]) -> dict[str, NodeRow]:
+    """The rows of a document by the names of their nodes, of those that are wanted; of two alike the first one."""
+    found: dict[str, NodeRow] = {}
+    for row in document.nodes:
+        if row.name in names:
+            found.setdefault(row.name, row)
+    return found
+
+
+def _issued(
+    node: str,
+    judgements: Sequence[tuple[ResultDocument, NodeRow]],
+    results: Mapping[str, Certified],
+    stamps: tuple[str, str],
+    versions: Mapping[str, str],
+) -> Certificate:
+    """The certificate of one node, whose judgements stand in the order of their times.
+
+    :param stamps: when it is issued, and until when it is valid.
+    """
+    if not judgements:
         raise RdmaError("node_unknown", "No result document judged a node %r." % node, node=node)
-    results: dict[str, Certified] = {}
-    for document, _unused in judged:
-        results.update((entry.check, _certified(entry)) for entry in document.findings if entry.node == node)
-    row = judged[-1][1]
+    row = judgements[-1][1]
     certificate = Certificate(
         node=node,
         verdict=verdict(tuple(results.values())),
-        issued_at=issued_at,
-        valid_until=valid_until,
+        issued_at=stamps[0],
+        valid_until=stamps[1],
         shape=row.shape,
         network=row.network,
         fabric=row.fabric,
-        versions={name: text for name, text in sorted((versions or {}).items()) if text},
-        runs=tuple(_run(document, row) for document, row in judged),
-        results=tuple(results[check] for check in sorted(results)),
+        versions={name: text for name, text in sorted(versions.items()) if text},
+        runs=tuple([_run(document, row) for document, row in judgements]),
+        results=tuple([results[check] for check in sorted(results)]),
     )
     return replace(certificate, digest=digest(certificate))
 
@@ -242,10 +273,6 @@ def _open(certificate: Certificate) -> str:
 def _certified(entry: model.Finding) -> Certified:
     message = "" if entry.status == model.PASS else entry.message
     return Certified(entry.check, entry.status, entry.severity, message, entry.waiver)
-
-
-def _row(document: ResultDocument, node: str) -> Optional[NodeRow]:
-    return next((row for row in document.nodes if row.name == node), None)
 
 
 def _run(document: ResultDocument, row: NodeRow) -> Run:

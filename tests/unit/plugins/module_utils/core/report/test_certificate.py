@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,12 +35,17 @@ def document(*findings: Finding, created_at: str = JUDGED, **more: Any) -> Resul
     return ResultDocument(created_at, nodes=(row,), findings=findings, **values)
 
 
+def of_n1(documents: list[ResultDocument], issued_at: str = NOW, **more: Any) -> Certificate:
+    (found,) = certificate.issue(documents, ["n1"], issued_at, **more)
+    return found
+
+
 def issued(*findings: Finding, **more: Any) -> Certificate:
-    return certificate.issue([document(*findings)], "n1", NOW, **more)
+    return of_n1([document(*findings)], **more)
 
 
 def test_what_it_holds() -> None:
-    found = issued(*GOOD, valid_until="2026-06-01T00:00:00Z", versions={"kernel": "6.8", "agent": ""})
+    found = issued(*GOOD, valid_until="2026-06-01T00:00:00Z", versions={"n1": {"kernel": "6.8", "agent": ""}})
     assert (found.node, found.verdict, found.shape, found.network, found.fabric) == (
         "n1",
         "conformant",
@@ -63,7 +69,7 @@ def test_what_it_holds() -> None:
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    found = issued(*GOOD, finding("RDMA-A-003", "fail", waiver=WAIVER), versions={"kernel": "6.8"})
+    found = issued(*GOOD, finding("RDMA-A-003", "fail", waiver=WAIVER), versions={"n1": {"kernel": "6.8"}})
     assert Certificate.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
@@ -99,12 +105,40 @@ def test_the_later_judgement_of_a_check_counts() -> None:
     before = document(finding("RDMA-A-001", "fail"), finding("RDMA-A-009", "pass"))
     after = document(finding("RDMA-A-001", "pass"), created_at=LATER)
     for order in ([before, after], [after, before]):
-        found = certificate.issue(order, "n1", NOW)
+        found = of_n1(order)
         assert [(entry.check, entry.status) for entry in found.results] == [
             ("RDMA-A-001", "pass"),
             ("RDMA-A-009", "pass"),
         ]
         assert [run.judged_at for run in found.runs] == [JUDGED, LATER]
+
+
+class Counted(tuple):
+    """Counts the entries that are read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for entry in super().__iter__():
+            self.read += 1
+            yield entry
+
+
+@pytest.mark.parametrize("number", [1, 3, 60])
+def test_each_result_is_read_once_for_however_many_nodes(number: int) -> None:
+    names = ["n%d" % index for index in range(number)]
+    findings = Counted(dataclasses.replace(entry, node=name) for name in names for entry in GOOD)
+    rows = Counted(NodeRow(name) for name in names)
+    found = certificate.issue([ResultDocument(JUDGED, nodes=rows, findings=findings)], names, NOW)
+    assert [(entry.node, len(entry.results)) for entry in found] == [(name, len(GOOD)) for name in names]
+    assert (rows.read, findings.read) == (number, number * len(GOOD))
+
+
+def test_only_documents_that_judged_a_node_count_for_it() -> None:
+    stray = ResultDocument(LATER, nodes=(NodeRow("n2"),), findings=(finding("RDMA-A-001", "fail"),))
+    first, second = certificate.issue([document(*GOOD), stray], ["n2", "n1"], NOW)
+    assert (first.node, first.results, [run.judged_at for run in first.runs]) == ("n2", (), [LATER])
+    assert (second.verdict, [run.judged_at for run in second.runs]) == ("conformant", [JUDGED])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +175,7 @@ def test_times() -> None:
     assert certificate.problems(found, "2026-04-01T11:00:00Z") == []
     assert certificate.problems(found, "2026-04-01T11:00:01Z") == ["It was valid until 2026-04-01T11:00:00Z."]
     assert certificate.problems(found, LATER) == ["It was issued at %s, which is still to come." % NOW]
-    early = certificate.issue([document(*GOOD, created_at=LATER)], "n1", JUDGED)
+    early = of_n1([document(*GOOD, created_at=LATER)], JUDGED)
     assert certificate.problems(early, NOW) == ["It was issued before the judgement that it rests on."]
     assert certificate.after("2026-02-27T23:00:00Z", 2) == "2026-03-01T23:00:00Z"
 
@@ -180,12 +214,12 @@ def test_counts() -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("n9", NOW), "node_unknown"),
-        (("n1", "yesterday"), "time_malformed"),
-        (("n1", NOW, "never"), "time_malformed"),
+        ((["n1", "n9"], NOW), "node_unknown"),
+        ((["n1"], "yesterday"), "time_malformed"),
+        ((["n1"], NOW, "never"), "time_malformed"),
     ],
 )
-def test_refused(words: tuple[str, ...], code: str) -> None:
+def test_refused(words: tuple[Any, ...], code: str) -> None:
     with pytest.raises(RdmaError) as error:
         certificate.issue([document(*GOOD)], *words)
     assert error.value.code == code
