@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.rdma.k8s.plugins.module_utils import judging
-from ansible_collections.rdma.k8s.plugins.module_utils.core import codec, fabric
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds, codec, fabric
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 
 ARGUMENT_SPEC = {
@@ -21,6 +22,7 @@ ARGUMENT_SPEC = {
     "listeners": {"type": "str", "default": "rdma_k8s_listen"},
     "mode": {"type": "str", "choices": list(fabric.MODES), "default": fabric.RING},
     "seed": {"type": "int", "default": 0},
+    "rdma_timeout": {"type": "float", "default": 15},
 }
 
 
@@ -37,6 +39,7 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         hosts = args["hosts"] if args["hosts"] is not None else variables.get("ansible_play_hosts_all", [])
         try:
+            bounds.require_numbers(args, rdma_timeout=(0, bounds.SECONDS))
             ends = [end for host in hosts for end in self._ends(str(host), variables["hostvars"], args)]
             pairs = fabric.plan_pairs(ends, args["mode"], args["seed"])
         except RdmaError as error:
@@ -53,6 +56,9 @@ class ActionModule(ActionBase):
             count=len(pairs),
             mode=args["mode"],
             seed=args["seed"],
+            seconds=math.ceil(
+                fabric.longest(max(map(len, by_host.values()), default=0), args["rdma_timeout"])
+            ),
             alone=alone,
         )
         return result

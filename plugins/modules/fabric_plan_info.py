@@ -45,6 +45,12 @@ options:
     description: Fixes the order in the ring.
     type: int
     default: 0
+  rdma_timeout:
+    description:
+      - The limit of each ping-pong in seconds, as it will be given to P(rdma.k8s.fabric_probe#module), for RV(seconds).
+      - V(0) when there will be none.
+    type: float
+    default: 15
 seealso:
   - module: rdma.k8s.fabric_probe
 """
@@ -86,6 +92,14 @@ seed:
   returned: success
   type: int
   sample: 0
+seconds:
+  description:
+    - After so many seconds the host with the most pairs has an answer, or none, to each probe. What it takes to reach
+      the host and to start the module comes on top.
+    - This is for C(count) and C(timeout) as they are without being given.
+  returned: success
+  type: int
+  sample: 18
 alone:
   description: Hosts with NICs whose rail has no other host, so that nobody can probe them.
   returned: success

@@ -43,7 +43,7 @@ def test_hosts_that_are_lost_are_rows_of_unknown(proof: Run) -> None:
     proof.inventory({"n0": GONE, "n1": GONE})
     result = proof("-e", "strict=true")
     assert result.failed().startswith("The fabric is not proven: 1 failed and 18 unknown results on 2 nodes.")
-    assert "0 pairs, mode ring, seed 0" in result.text
+    assert "0 pairs, mode ring, seed 0: at most 0 s on each node, " in result.text
     document = proof.document()
     assert [row.name for row in document.nodes] == ["n0", "n1"]
     unknown = [entry for entry in document.findings if entry.status == "unknown"]

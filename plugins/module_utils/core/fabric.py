@@ -32,6 +32,12 @@ STEPS = ("children", "probes", "cleanup")
 """The steps of the proof that a node takes."""
 
 TESTS = ("neighbour", "icmp", "full_size", "rdma")
+COUNT, TIMEOUT = 3, 2.0
+"""Echo requests of each of the two sizes for a pair, and seconds for the answers of all pairs, unless it is told."""
+INTERVAL = 0.002
+"""Seconds between two echo requests of one node."""
+AT_ONCE = 16
+"""Ping-pongs of one node at a time: a fabric of which nothing works costs a few limits, not one for each pair."""
 """The tests of a pair in the order in which one needs the other."""
 
 
@@ -203,6 +209,16 @@ def _shuffled(seed: int, index: int, node: str) -> str:
     import hashlib  # noqa: PLC0415 (only who makes a plan needs it)
 
     return hashlib.sha256(("%d/%d/%s" % (seed, index, node)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def longest(pairs: int, rdma_timeout: float) -> float:
+    """Seconds after which a node with so many pairs has an answer, or none, to each of its probes.
+
+    :param rdma_timeout: seconds for each ping-pong; 0: there are none.
+    """
+    if not pairs:
+        return 0.0
+    return pairs * COUNT * 2 * INTERVAL + TIMEOUT + -(-pairs // AT_ONCE) * rdma_timeout
 
 
 def lone_rails(ends: Iterable[End]) -> set[tuple[str, int]]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
 from ..core.errors import RdmaError
-from ..core.fabric import FabricProbe
+from ..core.fabric import AT_ONCE, COUNT, INTERVAL, TIMEOUT, FabricProbe
 from ..core.net import find_address, quoted
 from . import commands, listeners
 from .files import Root, reason_of
@@ -36,10 +36,8 @@ HEADERS = 28
 SMALL = 56
 _REQUEST, _REPLY = 8, 0
 _MTU_DISCOVER, _PROBE = 10, 3  # "do not fragment", without regard to what was learnt about the way before
-_INTERVAL = 0.002
 _MOST = 10000
 _PACKETS = 1 << 16  # their numbers in an echo request must not repeat
-_AT_ONCE = 16  # so that a fabric of which nothing works costs a few limits, not one for each pair
 _COMPLETE = 0x2
 _ARP_LINE = re.compile(r"(\S+)\s+\S+\s+0x([0-9a-f]+)\s+([0-9a-f:]{17})\s", re.ASCII)
 
@@ -49,8 +47,8 @@ class Limits:
     """How much is sent and waited for: echo requests of each size, seconds for their answers; rounds and seconds of a
     ping-pong (0 rounds: none), port of the listeners."""
 
-    count: int = 3
-    timeout: float = 2.0
+    count: int = COUNT
+    timeout: float = TIMEOUT
     rounds: int = 10
     rdma_timeout: float = 15.0
     port: int = listeners.PORT
@@ -143,7 +141,7 @@ def _echo(pairs: Sequence[dict[str, Any]], limits: Limits) -> list[FabricProbe]:
                 if full:
                     errors[number] = reason_of(error)
             sent[sequence] = _Sent(number, full, time.monotonic())
-            _receive(works.values(), identifier, sent, _INTERVAL)
+            _receive(works.values(), identifier, sent, INTERVAL)
         end = time.monotonic() + limits.timeout
         while time.monotonic() < end and any(entry.rtt is None for entry in sent.values()):
             _receive(works.values(), identifier, sent, min(0.1, max(0.0, end - time.monotonic())))
@@ -288,7 +286,7 @@ def _with_rdma(
                 number = todo.pop(0)
             found[number] = _ping_pong(root, namespace, found[number], limits)
 
-    threads = [threading.Thread(target=work, daemon=True) for _number in range(min(_AT_ONCE, len(todo)))]
+    threads = [threading.Thread(target=work, daemon=True) for _number in range(min(AT_ONCE, len(todo)))]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -159,7 +159,16 @@ def test_the_plan_is_for_all_hosts_of_the_play(play: Run) -> None:
         "peer_address": "10.208.0.2",
         "silent": "",
     }
+    assert plan["seconds"] == 18
     assert set(plan) - {"changed"} == set(yaml.safe_load(documentation.RETURN))
+
+
+def test_how_long_the_probes_can_take(play: Run) -> None:
+    assert planned(play, rdma_timeout=0)["seconds"] == 3
+    assert planned(play, rdma_timeout=100)["seconds"] == 103
+    assert planned(play, hosts=["a"])["seconds"] == 0
+    with pytest.raises(AnsibleActionFail, match="The option rdma_timeout is -1"):
+        planned(play, rdma_timeout=-1)
 
 
 def test_hosts_without_children_have_no_pairs(play: Run) -> None:

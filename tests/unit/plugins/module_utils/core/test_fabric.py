@@ -277,3 +277,12 @@ def test_parts_become_one_section() -> None:
     found = codec.decode(Fabric, section)
     assert (found.expected, found.children[0].state, found.children[0].gone) == (4, "ready", True)
     assert codec.decode(Fabric, codec.encode(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("pairs", "limit", "seconds"),
+    [(0, 15, 0), (1, 15, 17.012), (16, 15, 17.192), (17, 15, 32.204), (64, 0, 2.768)],
+)
+def test_how_long_probing_takes_at_most(pairs: int, limit: float, seconds: float) -> None:
+    """Each pair has three requests of two sizes, all wait together for the answers, and 16 ping-pongs run at a time."""
+    assert fabric.longest(pairs, limit) == pytest.approx(seconds)
