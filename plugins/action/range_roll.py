@@ -21,6 +21,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_run import N
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Session
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 
 ARGUMENT_SPEC = {
     **roll_command.SPEC,
@@ -87,8 +88,7 @@ class ActionModule(ActionBase):
             news.reason,
         ]
         # After an interrupt nobody may listen any more; the roll must still come to its end.
-        with contextlib.suppress(OSError, ValueError):
-            self._display.display(" ".join(filter(None, words))[:160])
+        showing.show(self._display, " ".join(filter(None, words))[: showing.WIDTH])
 
 
 def _silent(news: News) -> None:

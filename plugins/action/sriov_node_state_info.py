@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail
@@ -14,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _sriov_states, bundle
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 
 
 class ActionModule(ActionBase):
@@ -61,6 +61,4 @@ class ActionModule(ActionBase):
             ) from None
 
     def _show(self, line: str) -> None:
-        # Whoever listened may be gone; waiting goes on.
-        with contextlib.suppress(OSError, ValueError):
-            self._display.display(line)
+        showing.show(self._display, line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail, AnsibleError
@@ -19,10 +19,13 @@ from ansible_collections.rdma.k8s.plugins.module_utils import judging, records, 
 from ansible_collections.rdma.k8s.plugins.module_utils.core import fabric, finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.custom import compile_checks
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput, selected
+from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import jsonfile, summary
-from ansible_collections.rdma.k8s.plugins.plugin_utils import reasons
+from ansible_collections.rdma.k8s.plugins.module_utils.core.report.document import ResultDocument
+from ansible_collections.rdma.k8s.plugins.module_utils.core.report.wording import count
+from ansible_collections.rdma.k8s.plugins.plugin_utils import reasons, showing
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str"},
@@ -66,37 +69,56 @@ class ActionModule(ActionBase):
                     child_range=policy.child_range,
                 )
                 return result
-            inputs, cluster = self._inputs(args, task_vars or {})
-            pods = judging.plain(args["pods"])
-            if pods:
-                cluster = records.with_pods(cluster, pods)
-            document = judging.judge_now(inputs, policy, cluster)
-            code = finding.exit_code(document.findings, args["threshold"], args["strict"])
-            result.update(
-                changed=False,
-                exit_code=code,
-                counts=document.counts(),
-                summary=summary.render(document).splitlines(),
-                nodes=len(document.nodes),
-            )
-            if args["record"]:
-                result["recorded"] = records.save(args["record"], inputs, cluster)
-            files = {}
-            if args["proof"]:
-                result["fabric"] = fabric.summary({entry.name: _section(entry) for entry in inputs})
-                files["fabric.json"] = iter([json.dumps(result["fabric"], indent=1) + "\n"])
-            if pods.get("fabric"):
-                result["pod_fabric"] = pods["fabric"]
-                files["pod-fabric.json"] = iter([json.dumps(result["pod_fabric"], indent=1) + "\n"])
-            if args["dest"]:
-                directory, name = os.path.split(args["dest"])
-                report_files.write_files(directory or ".", {name: jsonfile.chunks(document), **files})
-                result["dest"] = args["dest"]
+            with showing.progress_of(self, showing.name_of(self), shown=args["show"]) as progress:
+                document = self._judge(args, task_vars or {}, policy, result, progress.doing)
         except RdmaError as error:
             raise AnsibleActionFail(str(error), result={"code": error.code}) from None
         if args["show"]:
             self._display.display(summary.render(document, colour=ANSIBLE_COLOR))
         return result
+
+    def _judge(
+        self,
+        args: dict[str, Any],
+        task_vars: dict[str, Any],
+        policy: Policy,
+        result: dict[str, Any],
+        doing: Callable[[str], None],
+    ) -> ResultDocument:
+        """Judge, put what there is to return into ``result``, and write the files.
+
+        :param doing: takes what is being done.
+        """
+        doing("reading the snapshots")
+        inputs, cluster = self._inputs(args, task_vars)
+        pods = judging.plain(args["pods"])
+        if pods:
+            cluster = records.with_pods(cluster, pods)
+        doing("judging %s" % count(len(inputs), "node"))
+        document = judging.judge_now(inputs, policy, cluster)
+        doing("writing the results of %s" % count(len(inputs), "node"))
+        code = finding.exit_code(document.findings, args["threshold"], args["strict"])
+        result.update(
+            changed=False,
+            exit_code=code,
+            counts=document.counts(),
+            summary=summary.render(document).splitlines(),
+            nodes=len(document.nodes),
+        )
+        if args["record"]:
+            result["recorded"] = records.save(args["record"], inputs, cluster)
+        files = {}
+        if args["proof"]:
+            result["fabric"] = fabric.summary({entry.name: _section(entry) for entry in inputs})
+            files["fabric.json"] = iter([json.dumps(result["fabric"], indent=1) + "\n"])
+        if pods.get("fabric"):
+            result["pod_fabric"] = pods["fabric"]
+            files["pod-fabric.json"] = iter([json.dumps(result["pod_fabric"], indent=1) + "\n"])
+        if args["dest"]:
+            directory, name = os.path.split(args["dest"])
+            report_files.write_files(directory or ".", {name: jsonfile.chunks(document), **files})
+            result["dest"] = args["dest"]
+        return document
 
     def _inputs(
         self, args: dict[str, Any], task_vars: dict[str, Any]

@@ -103,3 +103,21 @@ attributes:
     support: full
     platforms: all
 """
+
+    # For a module that tells what it waits for, see plugin_utils/watching.py.
+    WATCHED = r"""
+options: {}
+notes:
+  - When the task runs for more than ten seconds, lines on standard error tell what is waited for and how long it has
+    taken. There is at most one each ten seconds, and one a minute when nothing has changed.
+  - A module can print nothing before its end, so the controller shows the lines. What is waited for can be told when
+    the task runs there, as with C(delegate_to=localhost). On other hosts, with C(become_user) for a user other than
+    root, and with C(no_log), only the time is told; with C(async) nothing is.
+attributes:
+  action:
+    description: Has a corresponding action plugin, so that the controller can show what the module waits for.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
+"""

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _kube
-from .cluster.sriov_states import Waiter, silent
+from .cluster.sriov_states import Waiter
 from .core import bounds
 from .core.kube.manifest import require_name
 from .core.spiderpool import rollout
+from .news import silent
 
 SPEC: dict[str, Any] = {
     "nodes": {"type": "list", "elements": "str", "default": []},

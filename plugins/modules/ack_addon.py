@@ -20,6 +20,7 @@ description:
   - An order whose answer is lost is not given again before it is clear that it did not arrive.
 extends_documentation_fragment:
   - rdma.k8s.attributes.change
+  - rdma.k8s.attributes.watched
   - rdma.k8s.alibaba
 options:
   name:
@@ -211,7 +212,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _alibaba, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _alibaba, _module, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cloud import ack_addon, alibaba
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import names
@@ -243,6 +244,7 @@ def _keeper(params: dict[str, Any]) -> ack_addon.Keeper:
         ack_addon.Waits(params["wait"], params["wait_timeout"], params["poll_interval"]),
         cleanup=params["cleanup_cloud_resources"],
         describe=params["describe"],
+        tell=news.teller(),
     )
 
 

@@ -24,6 +24,7 @@ description:
   - Nothing in the cluster is changed. The module does not fail when it finds something wrong; see RV(status).
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
+  - rdma.k8s.attributes.watched
   - rdma.k8s.kubernetes
 options:
   daemonset:
@@ -167,7 +168,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import ack_verify
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import names, pod_test
@@ -191,7 +192,7 @@ def _verify(module: AnsibleModule) -> dict[str, Any]:
         settle=params["settle"],
         logs=params["log_pods"],
     )
-    found = ack_verify.verify(_kube.connect(module), wish)
+    found = ack_verify.verify(_kube.connect(module), wish, tell=news.teller())
     look = found.look
     return {
         "status": found.status,

@@ -25,6 +25,7 @@ description:
     after it has gone.
 extends_documentation_fragment:
   - rdma.k8s.attributes.change
+  - rdma.k8s.attributes.watched
   - rdma.k8s.kubernetes
   - rdma.k8s.rdma_users
 options:
@@ -156,7 +157,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, _rdma_users
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, _rdma_users, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.draining import Drainer
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -214,6 +215,7 @@ def main() -> None:
             params["fence"],
             grace=params["grace_period"],
             dry_run=module.check_mode,
+            tell=news.teller(),
         )
         _act(params, drainer)
     except RdmaError as error:

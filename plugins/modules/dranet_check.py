@@ -17,6 +17,7 @@ description:
   - Nothing in the cluster is changed.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
+  - rdma.k8s.attributes.watched
   - rdma.k8s.kubernetes
 options:
   stage:
@@ -142,10 +143,10 @@ from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import collect, waiting
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.sources import LiveSource
-from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds, standing
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.module_utils.core.oke import dranet_state
 
@@ -178,7 +179,12 @@ def _judge(params: dict[str, Any], cluster: Any) -> tuple[dranet_state.Judgement
     timeout = first.patience if timeout is None else timeout
     if _is_final(first) or not timeout:
         return first, waited
-    return waiting.look_until(_is_final, look, timeout, PAUSE)
+    tell, limit = news.teller(), timeout
+
+    def watch(found: dranet_state.Judgement) -> None:
+        tell(standing.waiting(limit, [problem.message for problem in found.problems]))
+
+    return waiting.look_until(_is_final, look, timeout, PAUSE, watch)
 
 
 def _is_final(found: dranet_state.Judgement) -> bool:

@@ -21,6 +21,7 @@ description:
   - Nothing is changed. The module does not fail when something is not ready; see RV(ready).
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
+  - rdma.k8s.attributes.watched
   - rdma.k8s.kubernetes
 options:
   state:
@@ -99,10 +100,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import spiderpool
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.waiting import look_until
-from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds, standing
 from ansible_collections.rdma.k8s.plugins.module_utils.core.kube.manifest import require_name
 
 PAUSE = 1.0
@@ -126,7 +127,14 @@ def _wait(module: AnsibleModule) -> dict[str, Any]:
             cluster, params["networks"], params["test"], params["nodes"], params["deployment"]
         )
 
-    found, waited = look_until(lambda seen: not seen.problems, look, params["timeout"], PAUSE)
+    tell = news.teller()
+    found, waited = look_until(
+        lambda seen: not seen.problems,
+        look,
+        params["timeout"],
+        PAUSE,
+        lambda seen: tell(standing.waiting(params["timeout"], seen.problems)),
+    )
     return {
         "ready": not found.problems,
         "problems": list(found.problems),

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from .. import deps
+from ..core import standing
 from ..core.ack import addon, answers
 from ..core.ack.addon import Instance, Offer, Plan, Wish
 from ..core.ack.answers import Cluster, Task
@@ -87,6 +88,7 @@ class Keeper:
 
     :param cleanup: whether an uninstall takes the add-on's resources of the cloud along (A24).
     :param describe: read the catalogue also when nothing is written.
+    :param tell: takes what is waited for, after each look that is not the last one.
     :ivar outcome: what was done until now, also after an error.
     """
 
@@ -99,6 +101,7 @@ class Keeper:
         *,
         cleanup: bool = False,
         describe: bool = False,
+        tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.service = service
         self.client = service.client
@@ -107,6 +110,7 @@ class Keeper:
         self.waits = waits
         self.cleanup = cleanup
         self.describe = describe
+        self.tell = tell
         self.models = deps.alibaba_cs("alibabacloud_cs20151215.models")
         self.deadline = time.monotonic() + waits.timeout
         self.outcome = Outcome()
@@ -353,6 +357,7 @@ class Keeper:
         look = 0
         while look < LOOKS or time.monotonic() < end:
             if look:
+                self.tell("waiting for signs of an order whose answer is lost")
                 time.sleep(self.waits.poll)
             look += 1
             try:
@@ -395,6 +400,7 @@ class Keeper:
                 retryable=True,
                 task_id=self.outcome.task_id,
             )
+        self.tell(standing.waiting(self.waits.timeout, [what]))
         time.sleep(self.waits.poll)
 
     def _settle(self) -> Optional[Instance]:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
-from ..core import cluster_reading
+from ..core import cluster_reading, standing
 from ..core.ack import names, plugin_logs, verification
 from ..core.ack.verdict import Reason, worst
 from ..core.ack.verification import Look, PluginPod
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping, text
+from ..news import silent
 from .client import Cluster
 
 LOG_LINES, LOG_BYTES = 2000, 1 << 20
@@ -86,9 +87,11 @@ def verify(
     wish: Wish,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
+    tell: Callable[[str], None] = silent,
 ) -> Outcome:
     """Look until nothing fails and a second look says the same, or the time is over.
 
+    :param tell: takes what is waited for, after each look that is not the last one.
     :raises RdmaError: one of the codes ``kube_...``.
     """
     start = clock()
@@ -102,10 +105,18 @@ def verify(
         # A look that is good has always a second one; all others only while there is time.
         if good or (not first and clock() - start >= wish.timeout):
             break
+        tell(_standing(now, unsettled, wish))
         before = None if now.failed else now
         sleep(wish.interval if now.failed else wish.settle)
     logs = _logs(cluster, wish, now) if now.failed else []
     return Outcome(now, unsettled, logs, round(clock() - start, 1))
+
+
+def _standing(now: Look, unsettled: Sequence[Reason], wish: Wish) -> str:
+    wrong = [*now.reasons, *unsettled] if now.failed or unsettled else []
+    if not wrong:
+        return "waiting %g s for the second look: the first one is good" % wish.settle
+    return standing.waiting(wish.timeout, [verification.sentence(reason) for reason in wrong])
 
 
 def _look(cluster: Cluster, wish: Wish) -> Look:

@@ -17,6 +17,7 @@ from ..core.kube.objects import mapping
 from ..core.roll import draining, fence, users
 from ..core.roll.draining import Look, Phase, Progress, Wish
 from ..core.roll.users import Scope
+from ..news import silent
 from . import rdma_users
 from .client import Cluster
 from .evicting import Evictions
@@ -52,6 +53,7 @@ class Drainer:
 
     :param kind: ``cordon``, ``taint`` or ``none``.
     :param grace: seconds instead of the grace period of each pod.
+    :param tell: takes what is waited for, whenever it was looked at.
     :param sleep: waits; ``clock``: monotonic seconds. They are arguments for tests.
     """
 
@@ -64,12 +66,13 @@ class Drainer:
         *,
         grace: Optional[int] = None,
         dry_run: bool = False,
+        tell: Callable[[str], None] = silent,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.done = Done()
         self._cluster, self._names, self._scope, self._kind = cluster, sorted(set(nodes)), scope, kind
-        self._grace, self._dry_run = grace, dry_run
+        self._grace, self._dry_run, self._tell = grace, dry_run, tell
         self._sleep, self._clock = sleep, clock
 
     def drain(self, wish: Wish) -> None:
@@ -134,6 +137,7 @@ class Drainer:
                     raise
                 self._sleep(_PAUSE)
                 continue
+            self._tell(draining.standing(progress, looks, wish))
             evictions.ask(wanted)
             _require_none_failed(evictions)
             pause = min(draining.pause(progress, wish, self._clock()), evictions.due())
@@ -176,6 +180,10 @@ class Drainer:
         try:
             self._cluster.apply(rule)
             end = self._clock() + _TOLD
+            self._tell(
+                "waiting at most %g s for what the API tells of the rule %s"
+                % (_TOLD, rule["metadata"]["name"])
+            )
             while True:
                 said = fence.told(self._cluster.get(path))
                 if said or self._clock() >= end:

@@ -16,6 +16,7 @@ from ..core.errors import RdmaError
 from ..core.kube.objects import mapping, text
 from ..core.spiderpool import rollout
 from ..core.spiderpool.wanted import ClusterWish
+from ..news import silent
 from .client import Cluster
 
 GROUP = "/apis/sriovnetwork.openshift.io/v1"
@@ -36,10 +37,6 @@ class Waited(NamedTuple):
     disable_drain: Optional[bool]
     seconds: float
     looks: int
-
-
-def silent(line: str) -> None:
-    """Nobody watches."""
 
 
 class Waiter:

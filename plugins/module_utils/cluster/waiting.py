@@ -12,14 +12,23 @@ from typing import Callable, TypeVar
 Seen = TypeVar("Seen")
 
 
+def unnoticed(seen: object) -> None:
+    """Nobody watches."""
+
+
 def look_until(
-    good: Callable[[Seen], bool], look: Callable[[], Seen], timeout: float, pause: float
+    good: Callable[[Seen], bool],
+    look: Callable[[], Seen],
+    timeout: float,
+    pause: float,
+    watch: Callable[[Seen], None] = unnoticed,
 ) -> tuple[Seen, float]:
     """The last look, and the seconds until it was made.
 
     :param good: whether a look is the last one.
     :param timeout: seconds; no look begins later, and the first one is made in any case.
     :param pause: seconds between two looks.
+    :param watch: takes each look after which there is another one.
     """
     start = time.monotonic()
     while True:
@@ -27,4 +36,5 @@ def look_until(
         waited = time.monotonic() - start
         if good(seen) or waited + pause > timeout:
             return seen, waited
+        watch(seen)
         time.sleep(pause)

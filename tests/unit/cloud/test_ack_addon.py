@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.rdma.k8s.plugins.module_utils import news
 from ansible_collections.rdma.k8s.plugins.module_utils.cloud import ack_addon as keeper, alibaba
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 from ansible_collections.rdma.k8s.plugins.modules import ack_addon
@@ -534,6 +535,17 @@ def test_a_task_that_fails(cloud: FakeAck) -> None:
     assert result["details"]["task_id"] == "T-0001"
     cloud.reason = None
     assert good(cloud)["actions"] == ["install"]
+
+
+def test_what_it_waits_for_is_told(cloud: FakeAck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = tmp_path / "news"
+    paper.touch()
+    monkeypatch.setenv(news.VARIABLE, str(paper))
+    cloud.looks = 10**6
+    failure(cloud, wait_timeout=1)
+    assert paper.read_text() == (
+        "waiting at most 1 s: the task T-0001 (cluster_addon_install) is still running\n"
+    )
 
 
 def test_a_task_without_a_reason_has_that_of_its_stage(cloud: FakeAck) -> None:

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Any, Optional
 
 from ..errors import RdmaError
+from ..report.wording import count
 from . import users
 from .model import Consent, User
 
@@ -132,6 +133,25 @@ def advance(progress: Progress, looks: Sequence[Look], wish: Wish, now: float) -
     elif now - progress.empty >= wish.apart and now - progress.fenced >= wish.settle:
         return replace(progress, phase=Phase.DONE), []
     return progress, []
+
+
+def standing(progress: Progress, looks: Sequence[Look], wish: Wish) -> str:
+    """What is waited for, in a line for people, such as ``waiting at most 900 s for 3 pods on 2 nodes to go``."""
+    waits = [(look.node, user) for look in looks for user in users.choose(look.users, wish.consent).waits_for]
+    if progress.phase is Phase.JOBS:
+        found = [(node, user) for node, user in waits if user.ends]
+        return _waiting(wish.jobs, found, "job pod", "to end")
+    if progress.phase is Phase.PODS:
+        return _waiting(wish.pods, waits, "pod", "to go")
+    held = [(look.node, claim) for look in looks for claim in look.claims]
+    if held:
+        return _waiting(wish.claims, held, "claim", "to be released")
+    return "looking once more at empty nodes"
+
+
+def _waiting(limit: float, found: Sequence[tuple[str, Any]], noun: str, become: str) -> str:
+    where = count(len({node for node, _thing in found}), "node")
+    return "waiting at most %g s for %s on %s %s" % (limit, count(len(found), noun), where, become)
 
 
 def pause(progress: Progress, wish: Wish, now: float) -> float:

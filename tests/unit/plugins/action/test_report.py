@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +21,13 @@ from ansible.playbook.task import Task
 from ansible.template import Templar
 
 from ansible_collections.rdma.k8s.plugins.action import report
-from ansible_collections.rdma.k8s.plugins.module_utils import report_files
+from ansible_collections.rdma.k8s.plugins.module_utils import progress, report_files
 from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import Finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import diff, render
 from ansible_collections.rdma.k8s.plugins.modules import report as documentation
+from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 from ansible_collections.rdma.k8s.tests.support.results import small
+from ansible_collections.rdma.k8s.tests.unit.plugins.action.test_watching import PATIENCE, Screen
 
 
 def run(check_mode: bool = False, **args: Any) -> dict[str, Any]:
@@ -121,6 +124,26 @@ def test_mistakes_are_one_sentence_and_write_nothing(result: str, tmp_path: Path
     )
     assert "missing required arguments: dest" in refused(result=result)
     assert not dest.exists()
+
+
+def test_slow_work_is_told_beside_the_output(
+    result: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Screen()
+    written = report_files.write_files
+
+    def slow(*given: Any, **options: Any) -> Any:
+        screen.told.clear()
+        assert screen.told.wait(PATIENCE), "nothing was displayed"
+        return written(*given, **options)
+
+    monkeypatch.setattr(report_files, "write_files", slow)
+    monkeypatch.setattr(showing.progress, "Progress", partial(progress.Progress, pause=0.02))
+    monkeypatch.setattr(showing, "show", lambda _display, *told, **options: screen.display(*told, **options))
+    run(result=result, dest=str(tmp_path))
+    text, options = screen.shown[-1]
+    assert text == "rdma.k8s.report: still writing the reports of 4 nodes, 0 s so far"
+    assert options == {"stderr": True}
 
 
 def test_the_documentation_names_options_and_results(result: str, tmp_path: Path) -> None:

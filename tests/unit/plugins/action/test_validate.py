@@ -9,6 +9,7 @@ import dataclasses
 import json
 import stat
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Optional
@@ -26,13 +27,15 @@ from ansible.vars.manager import VariableManager
 from hypothesis import given, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.action import validate
-from ansible_collections.rdma.k8s.plugins.module_utils import records, report_files
+from ansible_collections.rdma.k8s.plugins.module_utils import judging, progress, records, report_files
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import NodeInput
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.registry import CATALOGUE
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import SCHEMA_VERSION, NodeSnapshot
 from ansible_collections.rdma.k8s.plugins.modules import validate as documentation
+from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 from ansible_collections.rdma.k8s.tests.support import cases, cluster_fleet, fleet
+from ansible_collections.rdma.k8s.tests.unit.plugins.action.test_watching import PATIENCE, Screen
 
 OWN = {
     "id": "ACME-001",
@@ -119,6 +122,27 @@ def healthy(play: Run) -> Run:
     for number in range(2):
         play.add("n%d" % number, snapshot(number, compact=bool(number)))
     return play
+
+
+@pytest.mark.parametrize("show", [True, False])
+def test_a_slow_judgement_is_told_beside_the_output(
+    play: Run, monkeypatch: pytest.MonkeyPatch, show: bool
+) -> None:
+    judge, display = judging.judge_now, Screen()
+
+    def slow(*given: Any) -> Any:
+        display.told.clear()
+        assert display.told.wait(PATIENCE if show else 0.2) == show
+        return judge(*given)
+
+    monkeypatch.setattr(judging, "judge_now", slow)
+    monkeypatch.setattr(showing.progress, "Progress", partial(progress.Progress, pause=0.02))
+    play.display = display  # type: ignore[assignment]
+    action, task_vars = healthy(play).action(show=show)
+    action.run(task_vars=task_vars)
+    told = [text for text, options in display.shown if options == {"stderr": True}]
+    assert ("rdma.k8s.validate: still judging 2 nodes, 0 s so far" in told) == show
+    assert len(display.shown) == len(told) + show
 
 
 def rows(path: Path) -> dict[str, Any]:

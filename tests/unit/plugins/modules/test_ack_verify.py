@@ -144,6 +144,17 @@ def test_when_it_looks_again(
     assert found.waited == sum(clock.pauses)
 
 
+def test_what_it_waits_for_is_told(api: ApiServer, cluster: Cluster) -> None:
+    api.route = Plugin("0", "990", "1k")
+    clock = Clock()
+    told: list[str] = []
+    reader.verify(cluster, reader.Wish(timeout=60, logs=0), clock.sleep, clock, told.append)
+    assert told[0].startswith("waiting at most 60 s: ")
+    assert told[1] == "waiting 20 s for the second look: the first one is good"
+    assert told[2].startswith("waiting at most 60 s: ")
+    assert len(told) == len(clock.pauses)
+
+
 def test_what_changed_is_told(api: ApiServer, cluster: Cluster) -> None:
     api.route = Plugin("990", "995")
     clock = Clock()

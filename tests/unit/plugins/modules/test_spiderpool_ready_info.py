@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.rdma.k8s.plugins.module_utils import news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import spiderpool
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import connect
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import deployment, ib_kubernetes, ufm
@@ -155,6 +156,20 @@ def test_it_is_waited_for(server: Server, config: str) -> None:
     assert found["ready"] is True
     assert found["waited"] >= 1
     assert server.looks[WORKLOADS] == []
+
+
+def test_what_it_waits_for_is_told(
+    server: Server, config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper = tmp_path / "news"
+    paper.touch()
+    monkeypatch.setenv(news.VARIABLE, str(paper))
+    server.looks[WORKLOADS] = [rollout(available=1), rollout()]
+    change_run.good(spiderpool_ready_info, kubeconfig=config, deployment=DEPLOYMENT, timeout=30)
+    assert paper.read_text() == (
+        "waiting at most 30 s: 1 of 2 pods of Deployment kube-system/ib-kubernetes are available, 2 of 2 are of its "
+        "newest form\n"
+    )
 
 
 def test_what_must_be_gone_before_it_goes(server: Server, config: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any, Optional
 
 import pytest
 
-from ansible_collections.rdma.k8s.plugins.module_utils.cli import main, progress, sources
+from ansible_collections.rdma.k8s.plugins.module_utils import progress
+from ansible_collections.rdma.k8s.plugins.module_utils.cli import main, sources
 from ansible_collections.rdma.k8s.plugins.module_utils.cli.progress import Progress
 from ansible_collections.rdma.k8s.plugins.module_utils.cli.terminal import Terminal
 

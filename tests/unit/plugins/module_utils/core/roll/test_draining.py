@@ -46,6 +46,23 @@ def test_a_whole_drain() -> None:
         assert (progress.phase, wanted) == (phase, evicted), now
 
 
+@pytest.mark.parametrize(
+    ("phase", "seen", "told"),
+    [
+        (Phase.JOBS, looks(JOB, SERVER), "waiting at most 60 s for 1 job pod on 1 node to end"),
+        (Phase.PODS, looks(JOB, SERVER), "waiting at most 50 s for 2 pods on 1 node to go"),
+        (
+            Phase.CLAIMS,
+            [Look("n1", (), ("a/b", "a/c")), Look("n2", (), ("a/d",))],
+            "waiting at most 40 s for 3 claims on 2 nodes to be released",
+        ),
+        (Phase.CLAIMS, looks(), "looking once more at empty nodes"),
+    ],
+)
+def test_what_is_waited_for(phase: Phase, seen: list[Look], told: str) -> None:
+    assert draining.standing(replace(START, phase=phase), seen, WISH) == told
+
+
 def test_nothing_to_do_still_waits_for_the_fence_to_settle() -> None:
     """A pod that was on its way when the fence came has arrived by then."""
     progress, _none = draining.advance(START, looks(), WISH, 100.1)
