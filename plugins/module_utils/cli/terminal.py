@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Optional, TextIO
 
 from ..core.report.wording import flat
-from .progress import Progress
+from ..progress import Progress
 
 COLUMNS = 100
 """The most columns that a text for people uses."""
