@@ -15,7 +15,7 @@ from .. import judging, records
 from ..core import json_text
 from ..core.checks.judge import NodeInput
 from ..core.errors import RdmaError
-from ..core.finding import EXIT_FAIL, EXIT_GOOD, EXIT_UNKNOWN, summarise
+from ..core.finding import EXIT_FAIL, EXIT_GOOD, EXIT_UNKNOWN, Finding, summarise
 from ..core.report import certificate as core
 from ..core.report.certificate import Certificate
 from ..core.report.document import ResultDocument
@@ -28,6 +28,8 @@ from .terminal import Terminal
 
 SUFFIX = ".certificate.json"
 MOST_DAYS = 3660
+JUDGEMENTS_KEPT = 4
+"""Certificates of one fleet rest on a few runs; the results of each can be hundreds of megabytes."""
 ISSUES = ("output", "node", "days", "exit_code")
 """Options that only issuing has."""
 
@@ -145,7 +147,9 @@ def _verify(arguments: Namespace, terminal: Terminal) -> int:
         given = getattr(arguments, name)
         if given and (name != "days" or given != "0"):
             raise RdmaError("usage", "--%s belongs to issue." % name.replace("_", "-"))
-    recorded = sources.recorded(arguments.snapshots) if arguments.snapshots is not None else None
+    recorded = None
+    if arguments.snapshots is not None:
+        recorded = _Recorded(sources.recorded(arguments.snapshots), arguments)
     if recorded is None and (arguments.policy or arguments.set):
         raise RdmaError("usage", "--policy has no effect without --snapshots.", hint="Add --snapshots DIR.")
     now = judging.now()
@@ -156,34 +160,54 @@ def _verify(arguments: Namespace, terminal: Terminal) -> int:
         found = core.problems(certificate, now)
         proven: list[str] = []
         if recorded is not None:
-            more, proven = _against(recorded, certificate, arguments)
+            more, proven = _against(recorded, certificate)
             found += more
         wrong += bool(found)
         _tell(terminal, certificate, found, proven)
     return EXIT_FAIL if wrong else EXIT_GOOD
 
 
-def _against(
-    recorded: sources.Source, certificate: Certificate, arguments: Namespace
-) -> tuple[list[str], list[str]]:
+class _Recorded:
+    """The recorded snapshots, judged once for each time that certificates name, however many rest on it."""
+
+    def __init__(self, source: sources.Source, arguments: Namespace) -> None:
+        self.path = source.path
+        self._source = source
+        self._policy = sources.policy_of(source, arguments.policy, arguments.set)
+        rows = sources.judged(source, self._policy).nodes
+        self.digests = {row.name: row.snapshot for row in rows}
+        """The SHA-256 of each node's snapshot; empty: there is none."""
+        self._judged: dict[str, dict[str, list[Finding]]] = {}
+
+    def results(self, node: str, judged_at: str) -> list[Finding]:
+        """What the snapshot of a node gives when all of them are judged for a time."""
+        if judged_at not in self._judged:
+            if len(self._judged) >= JUDGEMENTS_KEPT:
+                self._judged.clear()
+            again = sources.judged(replace(self._source, judged_at=judged_at), self._policy)
+            of_nodes: dict[str, list[Finding]] = {}
+            for entry in again.findings:
+                of_nodes.setdefault(entry.node, []).append(entry)
+            self._judged[judged_at] = of_nodes
+        return self._judged[judged_at].get(node, [])
+
+
+def _against(recorded: _Recorded, certificate: Certificate) -> tuple[list[str], list[str]]:
     """What the recorded snapshots say against a certificate, and what they prove."""
-    policy = sources.policy_of(recorded, arguments.policy, arguments.set)
-    document = sources.judged(recorded, policy)
-    row = next((row for row in document.nodes if row.name == certificate.node), None)
-    if row is None:
+    if certificate.node not in recorded.digests:
         return ["No snapshot of %s is recorded in %s." % (certificate.node, recorded.path)], []
-    run = core.run_of(certificate, row.snapshot)
+    digest = recorded.digests[certificate.node]
+    run = core.run_of(certificate, digest)
     if run is None:
         return [
             "The recorded snapshot is not one that the certificate rests on (SHA-256 %s)."
-            % (row.snapshot or "none")
+            % (digest or "none")
         ], []
-    again = sources.judged(replace(recorded, judged_at=run.judged_at), policy)
+    again = recorded.results(certificate.node, run.judged_at)
     proven = ["the snapshot has the SHA-256 of the certificate"]
     found = core.differences(certificate, again)
     if not found:
-        count = len([entry for entry in again.findings if entry.node == certificate.node])
-        proven.append("judged again for %s: the same %d results" % (run.judged_at, count))
+        proven.append("judged again for %s: the same %d results" % (run.judged_at, len(again)))
     elif run.collection_version != VERSION:
         found.append(
             "It was judged by version %s, this is %s: results may differ for that."

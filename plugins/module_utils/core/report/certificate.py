@@ -237,16 +237,16 @@ def run_of(certificate: Certificate, snapshot: str) -> Optional[Run]:
     return next((run for run in certificate.runs if snapshot and run.snapshot == snapshot), None)
 
 
-def differences(certificate: Certificate, again: ResultDocument) -> list[str]:
+def differences(certificate: Certificate, again: Sequence[model.Finding]) -> list[str]:
     """What another judgement of the same snapshot says otherwise, one sentence for each check.
 
     A check that only another run of the certificate judged, such as the fabric proof, is no difference.
+
+    :param again: what that judgement found on the node.
     """
     certified = {entry.check: entry for entry in certificate.results}
     found = []
-    for entry in again.findings:
-        if entry.node != certificate.node:
-            continue
+    for entry in again:
         held = certified.get(entry.check)
         if held is None:
             found.append("%s is %s now, and the certificate does not have it." % (entry.check, entry.status))

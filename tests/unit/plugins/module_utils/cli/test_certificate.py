@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.rdma.k8s.plugins.module_utils.cli import sources
+
 POLICY = "pod_cidrs: [10.240.0.0/12]\n"
 
 
@@ -69,6 +71,23 @@ def test_verify_judges_again(run, recorded, certificates):
     found = run(*words, "--set", "mtu=9000", "--set", "fabric=ipv4")
     assert found.code == 4
     assert "in the certificate." in found.out
+
+
+def test_a_recording_is_judged_once_for_however_many_certificates(run, recorded, certificates, monkeypatch):
+    judged, times = sources.judged, []
+
+    def counted(source, policy):
+        times.append(source.judged_at)
+        return judged(source, policy)
+
+    monkeypatch.setattr(sources, "judged", counted)
+    files = sorted(certificates.iterdir())
+    found = run("certificate", "verify", *files, "--snapshots", recorded, "--policy", "policy.yml")
+    assert (
+        found.out.count("judged again for") == len(files) - 1
+    )  # that of the node that is gone has no snapshot
+    issued = json.loads(files[0].read_text())
+    assert times == ["", issued["runs"][0]["judged_at"]]
 
 
 def test_another_recording(run, recorded, certificates):
