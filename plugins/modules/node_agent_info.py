@@ -17,6 +17,7 @@ description:
   - Nothing in the cluster is changed.
 extends_documentation_fragment:
   - rdma.k8s.attributes.node_info
+  - rdma.k8s.attributes.watched
   - rdma.k8s.kubernetes
 options:
   state:
@@ -89,9 +90,9 @@ from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import waiting
-from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds, node_agent
+from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds, node_agent, standing
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
 
 PAUSE = 2.0
@@ -127,8 +128,13 @@ def main() -> None:
         _module.prepare(module, _kube.LIBRARIES)
         bounds.require_numbers(module.params, timeout=(0, 3600))
         params, cluster = module.params, _kube.connect(module)
+        tell = news.teller()
         found, waited = waiting.look_until(
-            lambda state: state.done, lambda: _look(params, cluster), params["timeout"], PAUSE
+            lambda state: state.done,
+            lambda: _look(params, cluster),
+            params["timeout"],
+            PAUSE,
+            lambda state: tell(standing.waiting(params["timeout"], state.lacking)),
         )
     except RdmaError as error:
         _module.fail(module, error)

@@ -23,6 +23,7 @@ description:
   - The user needs to get and patch Deployments, to get ConfigMaps and to list pods, in the namespace of Spiderpool.
 extends_documentation_fragment:
   - rdma.k8s.attributes.change
+  - rdma.k8s.attributes.watched
   - rdma.k8s.kubernetes
 options:
   namespace:
@@ -87,7 +88,7 @@ waited:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module
+from ansible_collections.rdma.k8s.plugins.module_utils import _kube, _module, news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.spiderpool_restart import Restarter
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
@@ -112,7 +113,7 @@ def main() -> None:
         require_name(params["namespace"], "A namespace", label=True)
         require_name(params["name"], "A Deployment")
         restarter = Restarter(_kube.connect(module), params["namespace"], params["name"])
-        restarter.run(params["timeout"], module.check_mode)
+        restarter.run(params["timeout"], module.check_mode, news.teller())
     except RdmaError as error:
         failed = error
     result = dict(restarter.result) if restarter else {}

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import standing
 from ..core.errors import RdmaError
 from ..core.kube.objects import mapping
 from ..core.spiderpool import restart
+from ..news import silent
 from .client import FIELD_MANAGER, Cluster
 from .waiting import look_until
 
@@ -36,10 +39,11 @@ class Restarter:
         self.marks = ("", "")
         """The annotation before and after."""
 
-    def run(self, timeout: float, dry_run: bool) -> None:
+    def run(self, timeout: float, dry_run: bool, tell: Callable[[str], None] = silent) -> None:
         """Look, restart when that is wanted, wait.
 
         :param timeout: seconds for all pods to be new and available.
+        :param tell: takes what is waited for, after each look that is not the last one.
         :raises RdmaError: ``spiderpool_controller_late``, or one of the codes ``kube_...``.
         """
         found = self._look()
@@ -57,14 +61,19 @@ class Restarter:
             self.result.update(changed=True, actions=["restart Deployment %s" % self._called])
         if dry_run:
             return
-        found, waited = look_until(lambda seen: seen.is_current, self._look, timeout, PAUSE)
+        found, waited = look_until(
+            lambda seen: seen.is_current,
+            self._look,
+            timeout,
+            PAUSE,
+            lambda seen: tell(standing.waiting(timeout, _lacking(seen))),
+        )
         self.result["waited"] = round(waited, 1)
         if not found.is_current:
-            problems = found.problems or ("%s are older than the configuration" % ", ".join(found.older),)
             raise RdmaError(
                 "spiderpool_controller_late",
                 "Deployment %s was to be new and available within %g s: %s."
-                % (self._called, timeout, "; ".join(problems)),
+                % (self._called, timeout, "; ".join(_lacking(found))),
                 hint="Look at its pods and at its events; while none is available, the webhook lets no pod be made.",
             )
 
@@ -77,3 +86,7 @@ class Restarter:
         selector = ",".join(["%s=%s" % pair for pair in sorted(labels.items())])
         pods = list(self._cluster.items(self._core + "/pods", labelSelector=selector))
         return restart.look(deployment, [entry for entry in maps if entry is not None], pods)
+
+
+def _lacking(found: restart.Standing) -> Sequence[str]:
+    return found.problems or ("%s are older than the configuration" % ", ".join(found.older),)

@@ -44,6 +44,12 @@ class State:
         """Whether there is nothing to wait for."""
         return not self.problem and not self.waiting
 
+    @property
+    def lacking(self) -> list[str]:
+        """What is waited for: the DaemonSet, then each node."""
+        told = [self.problem] if self.problem else []
+        return [*told, *("%s (%s)" % pair for pair in sorted(self.waiting.items()))]
+
     def sentence(self, waited: float) -> str:
         """What is missing, for people."""
         names = ["%s (%s)" % pair for pair in sorted(self.waiting.items())[:SHOWN]]

@@ -26,6 +26,10 @@ from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 from ansible_collections.rdma.k8s.plugins.plugin_utils.watching import WatchingAction
 
 PATIENCE = 60.0
+WATCHED = (
+    *("ack_addon", "ack_verify", "drain", "dranet_check", "node_agent_info"),
+    *("spiderpool_ready_info", "spiderpool_restart"),
+)
 WAITING = "waiting at most 900 s for 3 pods on 2 nodes to go"
 ENVIRONMENT = {"HTTPS_PROXY": "http://127.0.0.1:1"}
 
@@ -180,9 +184,7 @@ def test_a_long_line_keeps_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize(
-    "name", ["ack_addon", "ack_verify", "drain", "dranet_check", "spiderpool_ready_info"]
-)
+@pytest.mark.parametrize("name", WATCHED)
 def test_who_is_watched(name: str) -> None:
     package = "ansible_collections.rdma.k8s.plugins"
     action = importlib.import_module("%s.action.%s" % (package, name))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.rdma.k8s.plugins.module_utils import news
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import spiderpool_restart as cluster_side
 from ansible_collections.rdma.k8s.plugins.modules import spiderpool_restart
 from ansible_collections.rdma.k8s.tests.support import api_server, change_run
@@ -120,12 +121,21 @@ def test_check_mode_asks_and_does_not_wait(api: ApiServer, tmp_path: Path) -> No
     assert (wire.annotations, wire.generation, found["waited"]) == ({}, 1, 0)
 
 
-def test_pods_that_do_not_come_up_are_told_and_not_restarted_again(api: ApiServer, tmp_path: Path) -> None:
+def test_pods_that_do_not_come_up_are_told_and_not_restarted_again(
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper = tmp_path / "news"
+    paper.touch()
+    monkeypatch.setenv(news.VARIABLE, str(paper))
     wire = api.route = Wire(looks=10**6)
     options = {"kubeconfig": api.kubeconfig(tmp_path), "timeout": 1}
     found = change_run.failure(spiderpool_restart, **options)
     assert (found["code"], found["changed"]) == ("spiderpool_controller_late", True)
     assert "nobody has looked at the new specification" in found["msg"]
+    assert paper.read_text() == (
+        "waiting at most 1 s: nobody has looked at the new specification of Deployment "
+        "spiderpool/spiderpool-controller\n"
+    )
     again = change_run.failure(spiderpool_restart, **options)
     assert (again["code"], again["changed"], len(wire.patches)) == ("spiderpool_controller_late", False, 1)
 

@@ -112,6 +112,8 @@ def test_what_is_left_of_it() -> None:
     found = node_agent.left(daemonset(), [pod("n1")])
     assert found.problem == "the DaemonSet rdma-k8s-agent is still there"
     assert found.waiting == {"n1": "the pod agent-n1 is still there"}
+    assert found.lacking == [found.problem, "n1 (the pod agent-n1 is still there)"]
+    assert node_agent.left({}, []).lacking == []
 
 
 def test_many_nodes_are_not_all_named() -> None:
