@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from ..finding import ERROR, WARN
 from ..kube import objects
 from ..kube.documents import Document
 from ..spiderpool import injection, ip_pool, multus_config, node_policy
 from ..spiderpool.issue import Issue
-from ..spiderpool.names import NETWORKS, POOL_ANNOTATIONS
+from ..spiderpool.names import INJECT, NETWORKS, POOL_ANNOTATIONS
 from . import devices as taken
 from .devices import SPIDERPOOL_PREFIX
 from .model import SPIDERPOOL, Context, Path, Verdict, failed, skipped, unknown, warned
@@ -38,24 +38,17 @@ def _contents(context: Context, kind: str) -> list[dict[str, Any]]:
     return found
 
 
-class _Known(NamedTuple):
-    """What all documents together say: what a config must agree with, and the configs as the webhook sees them."""
-
-    configs: list[injection.Config]
-    pools: Optional[list[str]]
-    policies: Optional[list[multus_config.Policy]]
-
-
-def _known(context: Context) -> _Known:
-    found: Optional[_Known] = context.memo.get("rails")
+def _asked_by(context: Context, key: str, value: Any) -> list[injection.Config]:
+    """The configs with this annotation, as the webhook sees them."""
+    found: Optional[dict[tuple[str, str], list[injection.Config]]] = context.memo.get("rails by annotation")
     if found is None:
-        found = _Known(
-            [injection.config_of(content) for content in _contents(context, CONFIG)],
-            [objects.name(pool) for pool in _contents(context, POOL)] or None,
-            [_maker(policy) for policy in _contents(context, POLICY)] or None,
-        )
-        context.memo["rails"] = found
-    return found
+        found = context.memo["rails by annotation"] = {}
+        for content in _contents(context, CONFIG):
+            config = injection.config_of(content)
+            for name in INJECT:
+                if name in config.annotations:
+                    found.setdefault((name, objects.text(config.annotations[name])), []).append(config)
+    return found.get((key, objects.text(value)), [])
 
 
 def _verdict(path: Path, issue: Issue) -> Verdict:
@@ -102,7 +95,7 @@ def contradictions(pod: Pod) -> Iterator[Verdict]:
     if not key:
         yield skipped("Nothing asks Spiderpool to inject networks.")
         return
-    configs = _known(pod.context).configs
+    configs = _asked_by(pod.context, key, value)
     limits = [taken.asked(container) for container in pod.containers if container.role == "main"]
     judged = injection.judge(
         pod.annotations, limits, configs, pod.namespace, namespace_annotations=of_namespace
@@ -198,20 +191,28 @@ def _made(context: Context) -> frozenset[str]:
 def rails(document: Document, context: Context) -> Iterator[Verdict]:
     """S76 to S112, S150: each kind by its own rules; pools and resources that a network names are looked for."""
     content = document.content
-    for issue in _issues(content, context):
+    for issue in _issues(context)[id(content)]:
         verdict = _verdict(_path(issue.at, content), issue)
         yield verdict if verdict.status != WARN else verdict._replace(severity="warning")
 
 
-def _issues(content: Any, context: Context) -> list[Issue]:
-    kind = objects.kind(content)
-    if kind == POOL:
-        return ip_pool.judge(content, _contents(context, POOL)).issues
-    if kind == POLICY:
-        others = [other for other in _contents(context, POLICY) if other is not content]
-        return [*node_policy.judge(content, None, others), *node_policy.unknown_fields(content)]
-    known = _known(context)
-    return multus_config.judge(content, known.pools, known.policies)
+def _issues(context: Context) -> dict[int, list[Issue]]:
+    """What is wrong with all policies, pools and configs, by the identity of the content."""
+    found: Optional[dict[int, list[Issue]]] = context.memo.get("rails issues")
+    if found is None:
+        policies, pools, configs = [_contents(context, kind) for kind in (POLICY, POOL, CONFIG)]
+        of_configs = multus_config.judge_all(
+            configs,
+            [objects.name(pool) for pool in pools] or None,
+            [_maker(policy) for policy in policies] or None,
+        )
+        found = {id(content): issues for content, issues in zip(configs, of_configs)}
+        for content, verdict in zip(pools, ip_pool.judge_all(pools, pools)):
+            found[id(content)] = verdict.issues
+        for content, issues in zip(policies, node_policy.judge_all(policies, None, policies)):
+            found[id(content)] = [*issues, *node_policy.unknown_fields(content)]
+        context.memo["rails issues"] = found
+    return found
 
 
 def _maker(content: dict[str, Any]) -> multus_config.Policy:

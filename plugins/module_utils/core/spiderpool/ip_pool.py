@@ -9,11 +9,13 @@ It may change with any release.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple, Optional
 
 from ..kube.objects import mapping, name
-from ..net import Address, Prefix, find_address, find_prefix, quoted
+from ..net import Address, Prefix, PrefixIndex, find_address, find_prefix, quoted
 from .issue import Issue, error, ordered, warning, whole
 
 KNOWN = frozenset(
@@ -65,29 +67,98 @@ def judge(
     need: Optional[int] = None,
     families: Iterable[int] = (4, 6),
 ) -> Verdict:
-    """What is wrong with a pool (S76 to S81).
+    """What is wrong with a pool, see :func:`judge_all`.
+
+    :param need: the number of pods that must get an address.
+    """
+    return judge_all([pool], existing, {} if need is None else {name(pool): need}, families)[0]
+
+
+def judge_all(
+    pools: Iterable[Mapping[str, Any]],
+    existing: Iterable[Mapping[str, Any]],
+    need: Optional[Mapping[str, int]] = None,
+    families: Iterable[int] = (4, 6),
+) -> list[Verdict]:
+    """What is wrong with each pool (S76 to S81). Only pools that meet are compared, so hundreds of them take no longer
+    each than a few.
 
     After a subnet with host bits everything else is judged by the network that it is in.
 
-    :param existing: the other pools; one of the same name is taken for an older form of this one.
-    :param need: the number of pods that must get an address.
+    :param existing: all pools; one of the same name is taken for an older form of the one that is judged.
+    :param need: the number of pods that must get an address, by the name of the pool.
     :param families: the IP versions that are enabled in Spiderpool (S77).
     """
+    others, enabled = _Pools(existing), frozenset(families)
+    return [_judge(pool, others, (need or {}).get(name(pool)), enabled) for pool in pools]
+
+
+def _judge(pool: Mapping[str, Any], others: _Pools, need: Optional[int], families: frozenset[int]) -> Verdict:
     read = _read(pool)
     spec = mapping(pool, "spec")
-    found = [*read.issues, *_version(spec, read.subnet, frozenset(families)), *_fields(spec)]
+    found = [*read.issues, *_version(spec, read.subnet, families), *_fields(spec)]
     if read.subnet is not None:
         found += _gateway(spec, read.subnet, read.free)
         found += _routes(spec, read.subnet)
         found += _edges(read.subnet, read.free)
-        for other in existing:
-            if name(other) != read.name:
-                found += _against(read.subnet, read.free, _read(other))
+        for other in others.near(read.subnet, read.free):
+            if other.name != read.name:
+                found += _against(read.subnet, other)
     count = sum([last - first + 1 for first, last in read.free])
     if need is not None and count < need:
         message = "%d pods need an address and the pool has %d" % (need, count)
         found.append(error("pool-too-small", "spec.ips", message))
     return Verdict(count, ordered(found))
+
+
+class _Pools:
+    """Many pools, made ready to find those that a pool could meet."""
+
+    def __init__(self, pools: Iterable[Mapping[str, Any]]) -> None:
+        self._pools = [_read(pool) for pool in pools]
+        self._of_subnet: dict[Prefix, list[int]] = {}
+        for position, pool in enumerate(self._pools):
+            if pool.subnet is not None:
+                self._of_subnet.setdefault(pool.subnet, []).append(position)
+        self._subnets = list(self._of_subnet)
+        self._index = PrefixIndex(self._subnets)
+        self._spans: dict[Prefix, _Spans] = {}
+
+    def near(self, subnet: Prefix, free: list[Interval]) -> list[_Pool]:
+        """The pools of other subnets that overlap, and those of this one that give an address of ``free``."""
+        found: set[int] = set()
+        for place in self._index.overlapping(subnet):
+            other = self._subnets[place]
+            if other != subnet:
+                found.update(self._of_subnet[other])
+                continue
+            if other not in self._spans:
+                self._spans[other] = _Spans(
+                    [(at, span) for at in self._of_subnet[other] for span in self._pools[at].free]
+                )
+            found |= self._spans[other].owners(free)
+        return [self._pools[position] for position in sorted(found)]
+
+
+class _Spans:
+    """Intervals of addresses, each with its owner, in the order of their first addresses."""
+
+    def __init__(self, owned: Iterable[tuple[int, Interval]]) -> None:
+        rows = sorted([(first, last, owner) for owner, (first, last) in owned])
+        self._rows = rows
+        self._starts = [row[0] for row in rows]
+        self._reach = [*accumulate([row[1] for row in rows], max)]  # the last address of all rows up to here
+
+    def owners(self, intervals: Iterable[Interval]) -> set[int]:
+        """Whose intervals have an address in common with one of these."""
+        found = set()
+        for first, last in intervals:
+            at = bisect_right(self._starts, last)
+            while at and self._reach[at - 1] >= first:
+                at -= 1
+                if self._rows[at][1] >= first:
+                    found.add(self._rows[at][2])
+        return found
 
 
 def _read(pool: Mapping[str, Any]) -> _Pool:
@@ -238,13 +309,11 @@ def _routes(spec: Mapping[str, Any], subnet: Prefix) -> Iterator[Issue]:
             yield error("route-gw-outside-subnet", at, message)
 
 
-def _against(subnet: Prefix, free: list[Interval], other: _Pool) -> Iterator[Issue]:
-    """Two pools have one subnet and no common address, or subnets that do not meet (S77, S78)."""
-    if other.subnet is None or not subnet.overlaps(other.subnet):
-        return
+def _against(subnet: Prefix, other: _Pool) -> Iterator[Issue]:
+    """Two pools that are near each other: one subnet and no common address, or subnets that do not meet (S77, S78)."""
     if subnet != other.subnet:
         message = "%s overlaps %s of pool %s" % (subnet, other.subnet, other.name)
         yield error("subnet-overlap", "spec.subnet", message, other=other.name)
-    elif any(first <= end and begin <= last for first, last in free for begin, end in other.free):
+    else:
         message = "pool %s has some of these addresses" % other.name
         yield error("ips-overlap", "spec.ips", message, other=other.name)

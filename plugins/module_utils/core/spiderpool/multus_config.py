@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from .. import json_text
@@ -102,19 +102,70 @@ def fields_of(cni: str, version: Optional[versions.Version]) -> Optional[Fields]
 
 def judge(
     config: Mapping[str, Any],
-    pools: Optional[Sequence[str]] = None,
-    policies: Optional[Sequence[Policy]] = None,
+    pools: Optional[Iterable[str]] = None,
+    policies: Optional[Iterable[Policy]] = None,
     *,
     netns_mode: Optional[str] = None,
     resource_prefix: str = RESOURCE_PREFIX,
     spiderpool_version: str = SPIDERPOOL,
 ) -> list[Issue]:
-    """What is wrong with a config.
+    """What is wrong with a config, see :func:`judge_all`."""
+    return judge_all(
+        [config],
+        pools,
+        policies,
+        netns_mode=netns_mode,
+        resource_prefix=resource_prefix,
+        spiderpool_version=spiderpool_version,
+    )[0]
+
+
+def judge_all(
+    configs: Iterable[Mapping[str, Any]],
+    pools: Optional[Iterable[str]],
+    policies: Optional[Iterable[Policy]],
+    *,
+    netns_mode: Optional[str] = None,
+    resource_prefix: str = RESOURCE_PREFIX,
+    spiderpool_version: str = SPIDERPOOL,
+) -> list[list[Issue]]:
+    """What is wrong with each config.
 
     :param pools: the names of all pools; ``None``: not known, as with the following.
     :param policies: what the policies of the operator make.
     :param netns_mode: ``exclusive`` or ``shared``: the mode of the nodes.
     """
+    names = None if pools is None else frozenset(pools)
+    makers = None if policies is None else _by_resource(policies)
+    return [
+        _judge(
+            config,
+            names,
+            makers,
+            netns_mode=netns_mode,
+            resource_prefix=resource_prefix,
+            spiderpool_version=spiderpool_version,
+        )
+        for config in configs
+    ]
+
+
+def _by_resource(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
+    found: dict[str, list[Policy]] = {}
+    for policy in policies:
+        found.setdefault(policy.resource, []).append(policy)
+    return found
+
+
+def _judge(
+    config: Mapping[str, Any],
+    pools: Optional[Collection[str]],
+    policies: Optional[Mapping[str, Sequence[Policy]]],
+    *,
+    netns_mode: Optional[str],
+    resource_prefix: str,
+    spiderpool_version: str,
+) -> list[Issue]:
     spec = mapping(config, "spec")
     given = spec.get("cniType")
     cni = CUSTOM if given in (None, "") else text(given)
@@ -210,7 +261,7 @@ def _ranges(below: Mapping[str, Any], at: str) -> Iterator[Issue]:
         yield error("linkstate-invalid", at + ".linkState", message)
 
 
-def _pools(ippools: Mapping[str, Any], at: str, pools: Sequence[str]) -> Iterator[Issue]:
+def _pools(ippools: Mapping[str, Any], at: str, pools: Collection[str]) -> Iterator[Issue]:
     """A pool that does not exist stops a pod only when it starts (S88, S93)."""
     for family in ("ipv4", "ipv6"):
         listed = ippools.get(family)
@@ -222,7 +273,7 @@ def _pools(ippools: Mapping[str, Any], at: str, pools: Sequence[str]) -> Iterato
                     yield error(
                         "ippool-wildcard-no-match", place, "no pool has such a name: %s" % quoted(called)
                     )
-            elif called not in pools:
+            elif not isinstance(called, str) or called not in pools:
                 yield error("ippool-missing", place, "there is no pool %s" % quoted(called))
 
 
@@ -269,8 +320,12 @@ def _partition(below: Mapping[str, Any], at: str, fields: Fields) -> Iterator[Is
 
 
 def _resource(
-    below: Mapping[str, Any], at: str, fitting: str, policies: Optional[Sequence[Policy]], prefix: str
-) -> tuple[list[Issue], list[Policy]]:
+    below: Mapping[str, Any],
+    at: str,
+    fitting: str,
+    policies: Optional[Mapping[str, Sequence[Policy]]],
+    prefix: str,
+) -> tuple[list[Issue], Sequence[Policy]]:
     """The resource is prefix and name of a policy (S88, S119); with it the policies that make it."""
     place, given = at + ".resourceName", text(below.get("resourceName"))
     if not given:
@@ -282,7 +337,7 @@ def _resource(
     if policies is None:
         return [], []
     domain, _slash, called = given.partition("/")
-    makers = [policy for policy in policies if domain == prefix and policy.resource == called]
+    makers = policies.get(called, ()) if domain == prefix else ()
     if not makers:
         return [error("resource-unknown", place, "no policy makes %s" % quoted(given))], []
     wrong = {policy.link_type for policy in makers if policy.link_type} - {fitting}

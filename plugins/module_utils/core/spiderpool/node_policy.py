@@ -133,10 +133,34 @@ def judge(
     hyphen_allowed: Optional[bool] = None,
     operator_namespace: str = NAMESPACE,
 ) -> list[Issue]:
-    """What is wrong with a policy.
+    """What is wrong with a policy, see :func:`judge_all`."""
+    return judge_all(
+        [policy],
+        nodes,
+        existing,
+        supported=supported,
+        operator_version=operator_version,
+        hyphen_allowed=hyphen_allowed,
+        operator_namespace=operator_namespace,
+    )[0]
+
+
+def judge_all(
+    policies: Iterable[Mapping[str, Any]],
+    nodes: Optional[Sequence[Node]],
+    existing: Iterable[Mapping[str, Any]],
+    *,
+    supported: Optional[Mapping[str, Sequence[str]]] = None,
+    operator_version: str = OPERATOR,
+    hyphen_allowed: Optional[bool] = None,
+    operator_namespace: str = NAMESPACE,
+) -> list[list[Issue]]:
+    """What is wrong with each policy. Only policies that could mean one NIC are compared, so hundreds of them take no
+    longer each than a few.
 
     :param nodes: all nodes; ``None``: not known, so nothing is said of nodes and NICs.
-    :param existing: the other policies; one of the same name and namespace is taken for an older form of this one.
+    :param existing: all policies; one of the same name and namespace is taken for an older form of the one that is
+        judged.
     :param supported: device ids by vendor; ``None``: those of the chart (S100).
     :param hyphen_allowed: whether resource names may have hyphens; ``None``: by the version (S103).
     """
@@ -144,19 +168,30 @@ def judge(
     listed = SUPPORTED if supported is None else supported
     if hyphen_allowed is None:
         hyphen_allowed = version is not None and version > _PLAIN_NAMES_UNTIL
-    found = [*_place(policy, operator_namespace), *_resource_name(policy, hyphen_allowed)]
-    found += _selector(policy, listed)
-    found += _numbers(policy)
-    found += _modes(policy, version)
-    found += _parts(policy)
-    if nodes is not None:
-        found += _on_nodes(policy, nodes, listed)
-    own = _identity(policy, operator_namespace)
-    for other in existing:
-        where, called = _identity(other, operator_namespace)
-        if (where, called) != own and where == operator_namespace and called != DEFAULT:
-            found += _against(policy, other, nodes, listed)
-    return ordered(found)
+    others = _Others(
+        [
+            other
+            for other in existing
+            if (namespace(other) or operator_namespace) == operator_namespace and name(other) != DEFAULT
+        ],
+        nodes,
+        listed,
+    )
+    judged = []
+    for policy in policies:
+        found = [*_place(policy, operator_namespace), *_resource_name(policy, hyphen_allowed)]
+        found += _selector(policy, listed)
+        found += _numbers(policy)
+        found += _modes(policy, version)
+        found += _parts(policy)
+        if nodes is not None:
+            found += _on_nodes(policy, nodes, listed)
+        own = _identity(policy, operator_namespace)
+        for other in others.near(policy):
+            if _identity(other, operator_namespace) != own:
+                found += _against(policy, other, nodes, listed)
+        judged.append(ordered(found))
+    return judged
 
 
 def _identity(policy: Mapping[str, Any], default: str) -> tuple[str, str]:
@@ -358,6 +393,61 @@ def _external(spec: Mapping[str, Any], nic: Nic) -> Iterator[Issue]:
 
 
 # --- two policies
+
+
+class _Others:
+    """Many policies, made ready to find those that could mean a NIC of another one.
+
+    Two that do so name a root device or a PF, or take a NIC of a known node, which the other one does, too. They are
+    apart all the same when they give one label of nodes different values: that is looked at for the label that tells
+    most policies apart.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Mapping[str, Any]],
+        nodes: Optional[Sequence[Node]],
+        supported: Mapping[str, Sequence[str]],
+    ) -> None:
+        self._policies, self._nodes, self._supported = policies, nodes or (), supported
+        values: dict[str, set[str]] = {}
+        for policy in policies:
+            for key, value in mapping(policy, "spec", "nodeSelector").items():
+                values.setdefault(key, set()).add(text(value))
+        self._label = max(values, key=lambda key: len(values[key]), default="")
+        self._by_nic: dict[tuple[Any, ...], dict[Optional[str], list[int]]] = {}
+        for position, policy in enumerate(policies):
+            value = self._value(policy)
+            for nic in self._nics(policy):
+                self._by_nic.setdefault(nic, {}).setdefault(value, []).append(position)
+
+    def near(self, policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Those among which all are that :func:`_against` has something to say of."""
+        value = self._value(policy)
+        found: set[int] = set()
+        for nic in self._nics(policy):
+            by_value = self._by_nic.get(nic, {})
+            for other in by_value if value is None else (value, None):
+                found.update(by_value.get(other, ()))
+        return [self._policies[position] for position in sorted(found)]
+
+    def _value(self, policy: Mapping[str, Any]) -> Optional[str]:
+        """The value of the label; ``None``: it may have any."""
+        wanted = mapping(policy, "spec", "nodeSelector")
+        return text(wanted[self._label]) if self._label in wanted else None
+
+    def _nics(self, policy: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+        """What a policy names, and the places of the NICs that it takes."""
+        devices = mapping(policy, "spec", "nicSelector").get("rootDevices")
+        for device in devices if isinstance(devices, list) else ():
+            yield "device", text(device)
+        for _at, entry in _ranges(policy):
+            yield "pf", entry.pf
+        for place, node in enumerate(self._nodes):
+            if selects_node(policy, node):
+                for at, nic in enumerate(node.nics):
+                    if selects_nic(policy, nic, self._supported):
+                        yield place, at
 
 
 def _may_share(policy: Mapping[str, Any], other: Mapping[str, Any], nodes: Optional[Sequence[Node]]) -> bool:

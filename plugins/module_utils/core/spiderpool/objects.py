@@ -162,34 +162,39 @@ def judge(
     around = [*found, *existing]
     policies = _of_kind(around, POLICY)
     pools = _of_kind(around, POOL)
-    makers = [_maker(policy) for policy in policies]
-    told = []
-    for entry in found:
-        kind = entry.get("kind")
-        if kind == POLICY:
-            issues = node_policy.judge(
-                entry,
-                nodes,
-                policies,
-                supported=supported,
-                operator_version=setup.operator_version,
-                operator_namespace=setup.operator_namespace,
-            ) + node_policy.unknown_fields(entry)
-        elif kind == POOL:
-            issues = ip_pool.judge(entry, pools, (need or {}).get(name(entry))).issues
-        elif kind == CONFIG:
-            issues = multus_config.judge(
-                entry,
-                [name(pool) for pool in pools],
-                makers,
-                netns_mode=netns_mode,
-                resource_prefix=setup.resource_prefix,
-                spiderpool_version=setup.spiderpool_version,
-            )
-        else:
-            continue
-        told += [(entry, issue) for issue in issues]
-    return told
+    mine = {kind: _of_kind(found, kind) for kind in (POLICY, POOL, CONFIG)}
+    of_policies = node_policy.judge_all(
+        mine[POLICY],
+        nodes,
+        policies,
+        supported=supported,
+        operator_version=setup.operator_version,
+        operator_namespace=setup.operator_namespace,
+    )
+    judged = {
+        POLICY: [
+            [*issues, *node_policy.unknown_fields(policy)]
+            for policy, issues in zip(mine[POLICY], of_policies)
+        ],
+        POOL: [verdict.issues for verdict in ip_pool.judge_all(mine[POOL], pools, need)],
+        CONFIG: multus_config.judge_all(
+            mine[CONFIG],
+            [name(pool) for pool in pools],
+            [_maker(policy) for policy in policies],
+            netns_mode=netns_mode,
+            resource_prefix=setup.resource_prefix,
+            spiderpool_version=setup.spiderpool_version,
+        ),
+    }
+    following = {
+        kind: iter(lists) for kind, lists in judged.items()
+    }  # as the documents came, of whatever kind
+    return [
+        (entry, issue)
+        for entry in found
+        if entry.get("kind") in following
+        for issue in next(following[entry["kind"]])
+    ]
 
 
 def _of_kind(documents: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:

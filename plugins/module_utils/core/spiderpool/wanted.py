@@ -230,25 +230,26 @@ class ClusterWish:
     @cached_property
     def policy_issues(self) -> list[tuple[str, Issue]]:
         """What is wrong with each policy, each with what the policy is called."""
-        found = []
-        for policy in self.policies:
-            others = [other for other in self.policies if other is not policy]
-            issues = node_policy.judge(
-                policy,
-                self.nodes,
-                others,
-                supported=self.supported,
-                operator_version=self.operator_version,
-                operator_namespace=self.namespace,
-            )
-            found += [(called(policy), issue) for issue in [*issues, *node_policy.unknown_fields(policy)]]
-        return found
+        judged = node_policy.judge_all(
+            self.policies,
+            self.nodes,
+            self.policies,
+            supported=self.supported,
+            operator_version=self.operator_version,
+            operator_namespace=self.namespace,
+        )
+        return [
+            (called(policy), issue)
+            for policy, issues in zip(self.policies, judged)
+            for issue in [*issues, *node_policy.unknown_fields(policy)]
+        ]
 
     @cached_property
     def pool_issues(self) -> list[tuple[str, Issue]]:
         """What is wrong with each pool."""
+        judged = ip_pool.judge_all(self.pools, self.pools)
         return [
-            (called(pool), issue) for pool in self.pools for issue in ip_pool.judge(pool, self.pools).issues
+            (called(pool), issue) for pool, verdict in zip(self.pools, judged) for issue in verdict.issues
         ]
 
     @cached_property
@@ -260,18 +261,15 @@ class ClusterWish:
         """What is wrong with each SpiderMultusConfig on nodes of a mode; empty: not known."""
         known = self.cluster.ip_pools is not None
         makers = None if self.cluster.sriov_policies is None else self.makers
-        return [
-            (called(config), issue)
-            for config in self.configs
-            for issue in multus_config.judge(
-                config,
-                [name(pool) for pool in self.pools] if known else None,
-                makers,
-                netns_mode=netns_mode or None,
-                resource_prefix=self.prefix,
-                spiderpool_version=self.spiderpool_version,
-            )
-        ]
+        judged = multus_config.judge_all(
+            self.configs,
+            [name(pool) for pool in self.pools] if known else None,
+            makers,
+            netns_mode=netns_mode or None,
+            resource_prefix=self.prefix,
+            spiderpool_version=self.spiderpool_version,
+        )
+        return [(called(config), issue) for config, issues in zip(self.configs, judged) for issue in issues]
 
 
 def as_manifest(entry: ApiObject, kind: str) -> dict[str, Any]:

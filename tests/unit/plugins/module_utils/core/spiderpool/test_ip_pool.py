@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import ip_pool
+from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.issue import Issue, ordered
 
 
 def pool(name: str = "p", **spec: Any) -> dict[str, Any]:
@@ -150,6 +152,32 @@ def test_ipv6_has_no_broadcast_address() -> None:
 def test_two_pools(other: Any, expected: list[str]) -> None:
     """S77, S78."""
     assert [issue.code for issue in ip_pool.judge(pool(), [other]).issues] == expected
+
+
+RANGES = st.lists(
+    st.sampled_from(
+        ["10.1.0.1-10.1.0.9", "10.1.0.7-10.1.0.30", "10.1.0.20", "10.1.1.4-10.1.1.9", "fd00::5", "?"]
+    ),
+    max_size=3,
+)
+POOLS = st.builds(
+    pool,
+    st.sampled_from("abcd"),
+    subnet=st.sampled_from(
+        ["10.1.0.0/24", "10.1.0.3/24", "10.1.0.0/16", "10.1.1.0/24", "10.2.0.0/24", "fd00::/64"]
+    ),
+    ips=RANGES,
+    excludeIPs=RANGES,
+)
+
+
+@given(st.lists(POOLS, max_size=8))
+def test_many_pools_are_judged_as_each_with_each(pools: list[dict[str, Any]]) -> None:
+    """S77, S78: what is found among many is what is found between two."""
+    for mine, judged in zip(pools, ip_pool.judge_all(pools, pools)):
+        alone: list[Issue] = ip_pool.judge(mine).issues
+        pairs = [issue for other in pools for issue in ip_pool.judge(mine, [other]).issues]
+        assert judged.issues == ordered([*alone, *pairs])
 
 
 def test_need_and_families() -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import pytest
+from hypothesis import given, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import node_policy, versions
-from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.issue import is_ok
+from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.issue import is_ok, ordered
 
 NIC = {"name": "ens1", "pciAddress": "0000:86:00.0", "vendor": "15b3", "deviceID": "1017", "totalvfs": 16}
 INTEL = {"name": "ens9", "pciAddress": "0000:3b:00.0", "vendor": "8086", "deviceID": "158b", "totalvfs": 64}
@@ -252,6 +253,38 @@ def test_nodes_without_common_nic_are_no_conflict() -> None:
     nodes = [node(NIC, a="y"), node(NIC, name="w2", b="y"), node(INTEL, name="w3", a="y", b="y")]
     mine, other = policy({"vendor": "15b3"}, nodeSelector={"a": "y"}), {"deviceID": "1017"}
     assert codes(mine, nodes, [policy(other, "theirs", nodeSelector={"b": "y"})]) == []
+
+
+SELECTORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "rootDevices": st.lists(st.sampled_from(["0000:86:00.0", "0000:3b:00.0", 7]), max_size=2),
+        "pfNames": st.lists(st.sampled_from(["ens1", "ens1#0-3", "ens1#3-5", "ens9", "#"]), max_size=2),
+        "vendor": st.sampled_from(["15b3", "8086"]),
+    },
+)
+POLICIES = st.builds(
+    policy,
+    SELECTORS,
+    name=st.sampled_from(["a", "b", "c", "default"]),
+    where=st.sampled_from([None, "spiderpool", "default"]),
+    nodeSelector=st.dictionaries(st.sampled_from(["rdma", "rack"]), st.sampled_from(["y", "n", 1])),
+)
+RACKS = [node(NIC, INTEL), node(NIC, name="w2", rack="y"), node(INTEL, name="w3", rack="n")]
+
+
+@given(st.lists(POLICIES, max_size=8), st.sampled_from([None, RACKS]))
+def test_many_policies_are_judged_as_each_with_each(
+    policies: list[dict[str, Any]], nodes: Optional[list[node_policy.Node]]
+) -> None:
+    """S109: what is found among many is what is found between two."""
+    for mine, judged in zip(policies, node_policy.judge_all(policies, nodes, policies, supported=SUPPORTED)):
+        pairs = [
+            issue
+            for other in policies
+            for issue in node_policy.judge(mine, nodes, [other], supported=SUPPORTED)
+        ]
+        assert judged == ordered(pairs)
 
 
 def test_nodes_that_are_selected_for_nothing() -> None:
