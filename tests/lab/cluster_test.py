@@ -10,7 +10,7 @@ import json
 import time
 import uuid
 
-from . import control, kubenode, lab, plan, process
+from . import control, kubenode, lab, plan, pod_test, process
 from .cluster import Cluster
 from .cluster_cli import FAULTS_ANNOTATION
 from .errors import LabError
@@ -424,6 +424,7 @@ class Nodes:
             return
         tests.run("a pod runs on each node", self.pods)
         tests.run("the API server reaches a kubelet", self.logs)
+        tests.run("a pod is looked into through its kubelet", self.look)
         tests.run("a real pod is kept by a real budget", self.refusal)
         if tests.run("DRANET runs from its chart", self.dranet):
             tests.run("DRANET publishes the RDMA NICs", self.slices)
@@ -462,6 +463,14 @@ class Nodes:
             f"the pod sees the RDMA devices {shown['rdma']}",
         )
         return "its log was read"
+
+    def look(self) -> str:
+        """What pod_rdma_info tells of a pod, and of one without a shell."""
+        self.cluster.apply(pod_test.pod())
+        until("it runs", NODE_PATIENCE, lambda: phase(self.cluster, pod_test.NAME) == "Running")
+        said = pod_test.run(self.cluster, self.nodes, "waits")
+        self.cluster.kubectl("delete", "pod", pod_test.NAME)
+        return said
 
     def refusal(self) -> str:
         """A budget of one for one pod; without it the pod goes."""

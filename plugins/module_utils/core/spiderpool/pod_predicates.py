@@ -200,7 +200,7 @@ def _answer(number: str, issues: Sequence[Issue], unknown: str, evidence: Eviden
         return Predicate(number, UNKNOWN, _sentence([unknown]), tuple(issues))
     if issues:
         return Predicate(number, WARN, _told(issues), tuple(issues))
-    return Predicate(number, PASS, _good(number, evidence))
+    return Predicate(number, PASS, _good(number, evidence, mode))
 
 
 _NOTHING_READ = {
@@ -240,8 +240,11 @@ def _not_told(number: str, evidence: Evidence, around: Around, mode: str) -> str
         return "The pod has no default route in its main table, or only one of IPv6"
     if number == "P6" and not mode:
         return "The namespace mode of RDMA is not told; in shared mode a pod sees the devices of others"
-    if number in ("P8", "P9", "P13") and not evidence.devices:
-        return "The pod sees no RDMA device"
+    if number in ("P8", "P9", "P12", "P13"):
+        if not evidence.devices:
+            return "The pod sees no RDMA device"
+        if not _own(evidence, mode):
+            return "Which of the devices is the pod's own is not known: in shared mode its GID tells, and there is none"
     if number == "P8":
         unset = [device["name"] for device in evidence.devices if not device["node_guid"]]
         return "The GUID of %s is not readable" % ", ".join(unset) if unset else ""
@@ -294,13 +297,18 @@ def _sentence(parts: Sequence[str], shown: int = 4) -> str:
     return "; ".join([*parts[:shown], *more]).rstrip(".") + "."
 
 
-def _good(number: str, evidence: Evidence) -> str:
+def _own(evidence: Evidence, mode: str) -> list[str]:
+    """The devices that the answers are about."""
+    return [device.name for device in pod_rdma.own(evidence.rdma(), mode != SHARED)]
+
+
+def _good(number: str, evidence: Evidence, mode: str) -> str:
     if number == "P5":
         return "The default route is on %s." % evidence.main_device
     if number == "P10":
         return "Memory can be locked."
     if number in ("P6", "P8", "P9", "P12", "P13"):
-        return "Devices: %s." % ", ".join([device["name"] for device in evidence.devices])
+        return "Devices: %s." % ", ".join(_own(evidence, mode))
     return "Interfaces: %s." % (", ".join([entry.name for entry in evidence.interfaces]) or "the first one")
 
 

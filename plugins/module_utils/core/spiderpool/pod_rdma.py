@@ -151,13 +151,11 @@ def judge(pod: PodRdma, isolated: bool = True) -> Verdict:
     """
     found: list[Issue] = []
     indexes: dict[str, int] = {}
-    served: set[str] = set()
     for nic in pod.nics:
         match = _gid_of(nic, pod.devices)
         if match is not None:
             device, gid = match
             indexes[device.name] = gid.number
-            served.add(device.name)
         elif not any(device.link_layer == INFINIBAND for device in pod.devices):
             message = "no device has a %s entry for %s on this interface" % (
                 ROCE_V2,
@@ -165,7 +163,7 @@ def judge(pod: PodRdma, isolated: bool = True) -> Verdict:
             )
             found.append(error("gid-missing", nic.name, message))
         found += _mtu(nic)
-    mine = [device for device in pod.devices if isolated or device.name in served]
+    mine = own(pod, isolated)
     for device in mine:
         found += _guid(device)
         found += _file(device, pod.files)
@@ -175,6 +173,15 @@ def judge(pod: PodRdma, isolated: bool = True) -> Verdict:
     if pod.verbs is not None:
         found += _library(mine, pod.verbs)
     return Verdict(ordered(found), indexes)
+
+
+def own(pod: PodRdma, isolated: bool) -> list[Device]:
+    """The devices that are judged: all, or in shared mode those that have the GID of an interface (S136)."""
+    if isolated:
+        return list(pod.devices)
+    matches = [_gid_of(nic, pod.devices) for nic in pod.nics]
+    served = {match[0].name for match in matches if match is not None}
+    return [device for device in pod.devices if device.name in served]
 
 
 def _gid_of(nic: Nic, devices: Iterable[Device]) -> Optional[tuple[Device, Gid]]:

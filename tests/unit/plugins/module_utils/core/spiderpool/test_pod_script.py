@@ -226,6 +226,29 @@ def test_shared_mode_sees_more_and_is_judged_by_its_gids() -> None:
     """S136: P7 takes the place of P6 there."""
     evidence = looked(rail_pod.good(mode="Y", foreign=True))
     assert not_passed(evidence) == {**GOOD, "P6": "skip"}
+    assert judged(evidence)["P9"].message == "Devices: mlx5_7, mlx5_8."
+
+
+@pytest.mark.parametrize(
+    ("changes", "answers"),
+    [
+        ({"gid_type": "IB/RoCE v1"}, {"P7": "fail", "P8": "unknown", "P9": "unknown", "P13": "unknown"}),
+        (
+            {"layer": "InfiniBand"},
+            {"P7": "skip", "P8": "unknown", "P9": "unknown", "P12": "unknown", "P13": "unknown"},
+        ),
+    ],
+)
+def test_shared_mode_without_a_device_of_its_own(changes: dict[str, Any], answers: dict[str, str]) -> None:
+    """S136: no GID tells which of the devices is the pod's; so nothing of them is taken for good."""
+    found = looked(rail_pod.good(mode="Y", **changes))
+    assert not_passed(found) == {
+        **GOOD,
+        "P6": "skip",
+        **answers,
+        **({} if "layer" in changes else {"P12": "skip"}),
+    }
+    assert "in shared mode its GID tells" in judged(found)["P9"].message
 
 
 def test_infiniband_pods_pass() -> None:
