@@ -9,16 +9,23 @@ the configs. Pods of simulated nodes run no program.
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.client import Cluster, connect
-from ansible_collections.rdma.k8s.plugins.modules import cluster_objects, spiderpool_plan_info
+from ansible_collections.rdma.k8s.plugins.modules import (
+    cluster_objects,
+    spiderpool_plan_info,
+    spiderpool_restart,
+)
 from ansible_collections.rdma.k8s.tests.support import change_run, spiderpool_cluster, sriov_crds
 from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Run
 from ansible_collections.rdma.k8s.tests.support.role_run import RoleRun
@@ -34,7 +41,8 @@ RAILS = [
 ]
 OURS = "app.kubernetes.io/part-of=spiderpool-sriov"
 KINDS = (
-    "sriovnetworknodepolicies,sriovnetworkpoolconfigs,spiderippools,spidermultusconfigs,secrets,daemonsets"
+    "sriovnetworknodepolicies,sriovnetworkpoolconfigs,spiderippools,spidermultusconfigs,secrets,daemonsets,"
+    "serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,configmaps,deployments"
 )
 UFM = {
     "UFM_USERNAME": "admin",
@@ -76,6 +84,10 @@ class Role(RoleRun):
             for entry in log
             if entry["verb"] in WRITES and entry["userAgent"].startswith(("rdma.k8s/", "Helm/"))
         ]
+
+    def real_writes(self, since: int) -> list[str]:
+        """The same without those that the server only tried."""
+        return [line for line in self.writes(since) if "dryRun=All" not in line]
 
     def audit(self) -> Path:
         return self.plane.cluster.directory / "audit.log"
@@ -322,6 +334,304 @@ def test_the_fields_are_those_of_the_deployed_version(
     sriov_crds.wait_until_taken(cluster, first)
     assert change_run.good(cluster_objects, **options)["changed"] is True
     change_run.good(cluster_objects, **options, state="absent")
+
+
+# --- ib-kubernetes
+
+
+IB_RAILS = [{**rail, "pkey": "0x%d00" % (number + 1)} for number, rail in enumerate(RAILS)]
+PROGRAM = {"image": "lab.test/ib-kubernetes:1.2.3", "node_selector": {LABEL: "true"}}
+
+
+def test_ib_kubernetes_runs_and_starts_anew_for_another_secret(served: Role, cluster: Cluster) -> None:
+    """S146 to S153: the Secret, the program, its rails; nothing the second time; the password is never shown."""
+    wish: dict[str, Any] = {
+        "rails": IB_RAILS,
+        "link_type": "ib",
+        "ufm": UFM,
+        "ib_kubernetes": PROGRAM,
+        "nodes": served.nodes,
+    }
+    passwords = [UFM["UFM_PASSWORD"], "another-secret-word"]
+    secrets = [*passwords, *[base64.b64encode(word.encode()).decode() for word in passwords]]
+    loud = ("--diff", "-vvv")
+
+    def mark() -> Any:
+        live = cluster.get("/apis/apps/v1/namespaces/kube-system/deployments/ib-kubernetes")
+        template = live["spec"]["template"]
+        assert not [word for word in secrets if word in json.dumps(live)]
+        return template["metadata"]["annotations"]["rdma.k8s/ufm-secret"]
+
+    def pods() -> list[str]:
+        path = "/api/v1/namespaces/kube-system/pods"
+        found = cluster.items(path, labelSelector="app.kubernetes.io/name=ib-kubernetes")
+        return sorted(
+            "%s on %s" % (entry["metadata"]["uid"], entry["spec"]["nodeName"])
+            for entry in found
+            if "deletionTimestamp" not in entry["metadata"]
+        )
+
+    before = served.mark()
+    said = served("--check", *loud, **wish).good()
+    assert served.real_writes(before) == []
+    assert served.made() == []
+    assert "would start anew" in said
+
+    with Actor(cluster, served.nodes, PLACES, link="IB"):
+        said += served(*loud, **wish).good()
+        first, running = mark(), pods()
+        assert sorted(line.partition(" on ")[2] for line in running) == served.nodes
+        there = served.made()
+        assert len([name for name in there if name.endswith("/ib-kubernetes")]) == 6
+
+        before = served.mark()
+        again = served(*loud, **wish)
+        assert again.recap("localhost")["changed"] == 0
+        said += again.good()
+        assert served.writes(before) == []
+        assert (mark(), pods()) == (first, running)
+
+        changed = {**wish, "ufm": {**UFM, "UFM_PASSWORD": passwords[1]}}
+        before = served.mark()
+        said += served("--check", *loud, **changed).good()
+        assert served.real_writes(before) == []
+        assert (mark(), pods()) == (first, running)
+        said += served(*loud, **changed).good()
+        written = [line.partition("?")[0].rpartition("/")[2] for line in served.real_writes(before)]
+        assert written == ["ib-kubernetes-ufm-secret", "ib-kubernetes"]
+        assert mark() != first
+        assert not set(pods()) & set(running)
+        before = served.mark()
+        assert served.changed(**changed) == 0
+        assert served.writes(before) == []
+        assert [word for word in secrets if word in said] == []
+
+        assert served.changed(**changed, state="absent") > 0
+        assert served.made() == []
+        assert pods() == []
+
+
+# --- the controller and its configuration
+
+
+CONFIGURATION = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "spiderpool-conf", "namespace": "spiderpool"},
+    "data": {"conf.yml": "enabled: false"},
+}
+
+
+class Restart:
+    """A controller with its configuration, and runs of the module that may restart it."""
+
+    def __init__(self, role: Role, cluster: Cluster) -> None:
+        self.role, self.cluster = role, cluster
+        where = {**spiderpool_cluster.CONTROLLER["metadata"], "namespace": "spiderpool"}
+        for document in (CONFIGURATION, {**spiderpool_cluster.CONTROLLER, "metadata": where}):
+            cluster.apply(document)
+        role.plane.kubectl("rollout", "status", "deployment/spiderpool-controller", *self.there)
+
+    there = ("-n", "spiderpool", "--timeout=60s")
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        return {"kubeconfig": str(self.role.plane.kubeconfig), "timeout": 60, **more}
+
+    def run(self, **more: Any) -> tuple[dict[str, Any], list[str]]:
+        """What a run tells, and what it wrote."""
+        before = self.role.mark()
+        found = change_run.good(spiderpool_restart, **self.options(**more))
+        return found, self.role.writes(before)
+
+    def late(self) -> tuple[str, list[str]]:
+        """The sentence of a run whose pods do not come, and what it wrote."""
+        before = self.role.mark()
+        found = change_run.failure(spiderpool_restart, **self.options(timeout=3))
+        assert found["code"] == "spiderpool_controller_late", found
+        return found["msg"], self.role.writes(before)
+
+    def pods(self) -> list[str]:
+        listed = self.cluster.items("/api/v1/namespaces/spiderpool/pods")
+        return sorted(
+            entry["metadata"]["name"] for entry in listed if "deletionTimestamp" not in entry["metadata"]
+        )
+
+    def configure(self, text: str) -> None:
+        """Another content, in a later second than all pods: stamps of the API server have whole ones."""
+        time.sleep(1.1)
+        content = json.dumps({"data": {"conf.yml": text}})
+        self.role.plane.kubectl(
+            "patch", "configmap", "spiderpool-conf", "-n", "spiderpool", "--type=merge", "-p", content
+        )
+
+    def pin(self, labels: Any) -> None:
+        """Let the pods of the controller run on nodes with these labels only."""
+        content = json.dumps({"spec": {"template": {"spec": {"nodeSelector": labels}}}})
+        self.role.plane.kubectl(
+            "patch", "deployment", "spiderpool-controller", "-n", "spiderpool", "--type=merge", "-p", content
+        )
+
+
+@pytest.fixture
+def restart(served: Role, cluster: Cluster) -> Restart:
+    return Restart(served, cluster)
+
+
+def restarts(written: list[str]) -> list[str]:
+    """How a restart was asked for, among all that was written: only tried, or in earnest."""
+    place = "patch /apis/apps/v1/namespaces/spiderpool/deployments/spiderpool-controller?"
+    mine = [line for line in written if line.startswith(place) and "fieldManager=rdma.k8s" in line]
+    return ["tried" if "dryRun=All" in line else "asked" for line in mine]
+
+
+def test_the_controller_is_restarted_once_for_one_content(restart: Restart) -> None:
+    """S166, S168: by the times that this server gives to contents and pods."""
+    found, written = restart.run()
+    assert (found["changed"], found["older"], written) == (False, [], [])
+    assert found["configuration"] == ["spiderpool-conf"]
+    time.sleep(1.1)
+    restart.role.plane.kubectl("label", "configmap", "spiderpool-conf", "-n", "spiderpool", "team=net")
+    found, written = restart.run()
+    assert (found["changed"], written) == (False, [])  # a label of somebody else is no content
+
+    restart.configure("enabled: true")
+    old = restart.pods()
+    planned, written = restart.run(_ansible_check_mode=True, _ansible_diff=True)
+    assert (planned["changed"], planned["older"]) == (True, old)
+    assert (len(written), restarts(written)) == (1, ["tried"])
+    assert restart.pods() == old
+    done, written = restart.run(_ansible_diff=True)
+    assert (done["changed"], done["older"]) == (True, old)
+    assert done["diff"] == planned["diff"]
+    assert (len(written), restarts(written)) == (1, ["asked"])
+    new = restart.pods()
+    assert len(new) == len(old)
+    assert not set(new) & set(old)
+    again, written = restart.run()
+    assert (again["changed"], again["older"], again["actions"], written) == (False, [], [], [])
+    assert restart.pods() == new
+
+
+def test_a_restart_that_does_not_come_through_is_not_asked_for_again(restart: Restart) -> None:
+    """The annotation tells for which content it was asked for; the next run waits for the same restart."""
+    restart.pin({"no": "such"})
+    restart.configure("enabled: true")
+    told, written = restart.late()
+    assert "Deployment spiderpool/spiderpool-controller was to be new and available within 3 s" in told
+    assert (len(written), restarts(written)) == (1, ["asked"])
+    told, written = restart.late()
+    assert "Deployment spiderpool/spiderpool-controller has older pods still" in told
+    assert written == []
+    restart.pin(None)
+    found, written = restart.run()
+    assert (found["changed"], written) == (False, [])
+    assert restart.run()[0]["older"] == []
+
+
+def test_injection_that_comes_later_restarts_the_controller(
+    role: Role, cluster: Cluster, tmp_path: Path
+) -> None:
+    """S158, S168: the chart changes the content alone; the role restarts, and the next run does nothing."""
+    chart = str(spiderpool_cluster.write_chart(tmp_path, role.plane.cluster.programs))
+    wish: dict[str, Any] = {"chart": chart, "verify": False, "nodes": role.nodes}
+
+    with Actor(cluster, role.nodes, PLACES):
+        before = role.mark()
+        role(**wish).good()
+        assert restarts(role.writes(before)) == []
+        before = role.mark()
+        role(**wish, inject="rails").good()
+        assert restarts(role.writes(before)) == ["asked"]
+        before = role.mark()
+        assert role.changed(**wish, inject="rails") == 0
+        assert role.writes(before) == []
+
+
+# --- the GPU operator
+
+
+GOOD = {
+    "driver": {"enabled": True, "rdma": {"enabled": True, "useHostMofed": True}},
+    "gdrcopy": {"enabled": True},
+}
+
+
+@pytest.fixture
+def gpu_operator(served: Role, cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """The definition of its kind, and a policy that is right."""
+    cluster.apply(sriov_crds.CLUSTER_POLICY)
+    sriov_crds.wait_until_established(cluster, sriov_crds.CLUSTER_POLICY)
+    yield {
+        "apiVersion": sriov_crds.GPU + "/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "cluster-policy"},
+        "spec": GOOD,
+    }
+    cluster.delete(sriov_crds.CLUSTER_POLICY)
+
+
+def told_of_gpus(role: Role, **more: Any) -> list[tuple[str, str]]:
+    """Codes and severities of what is told of NICs and GPUs, without a failure."""
+    given: dict[str, Any] = {
+        "kubeconfig": str(role.plane.kubeconfig),
+        "rails": RAILS,
+        "link_type": "eth",
+        "node_selector": {LABEL: "true"},
+        "read": True,
+        "fail_on_problems": False,
+        **more,
+    }
+    found = change_run.good(spiderpool_plan_info, **given)["findings"]
+    return [(entry["code"], entry["severity"]) for entry in found if entry["code"].startswith(("gpu", "gdr"))]
+
+
+def test_nics_must_reach_gpus(served: Role, cluster: Cluster, gpu_operator: dict[str, Any]) -> None:
+    """S41: the ClusterPolicy of the server decides, and the wish says whether it stops the run."""
+    assert told_of_gpus(served, gpudirect=True) == []  # no policy, as without the operator
+    off = {"driver": {"enabled": True, "rdma": {"enabled": False}}}
+    cluster.apply({**gpu_operator, "spec": off})
+    assert told_of_gpus(served) == [("gpudirect-off", "warning"), ("gdrcopy-off", "warning")]
+    assert told_of_gpus(served, gpudirect=True)[0] == ("gpudirect-off", "error")
+    before = served.mark()
+    told = served(gpudirect=True).failed()
+    assert "ClusterPolicy cluster-policy, spec.driver.rdma.enabled: " in told
+    assert "(gpudirect-off)" in told
+    assert served.writes(before) == []
+    assert served.made() == []
+    cluster.apply(gpu_operator)
+    assert told_of_gpus(served, gpudirect=True) == []
+    cluster.delete(gpu_operator)
+
+
+def test_who_may_not_list_policies_is_told_so(
+    served: Role, cluster: Cluster, gpu_operator: dict[str, Any], tmp_path: Path
+) -> None:
+    """A user who may read all else: what is not known stops nobody, and is said."""
+    cluster.apply(gpu_operator)
+    groups = ["", "apps", "k8s.cni.cncf.io", "apiextensions.k8s.io", sriov_crds.SRIOV, sriov_crds.SPIDER]
+    groups += ["admissionregistration.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io"]
+    rule = {"apiGroups": groups, "resources": ["*"], "verbs": ["get", "list"]}
+    rbac: dict[str, Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "no-gpus"}}
+    role = {**rbac, "kind": "ClusterRole", "rules": [rule]}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": "spiderpool"}
+    to = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "no-gpus"}
+    binding = {**rbac, "kind": "ClusterRoleBinding", "roleRef": to, "subjects": [subject]}
+    for document in (role, binding):
+        cluster.apply(document)
+    config = yaml.safe_load(served.plane.kubeconfig.read_text(encoding="utf-8"))
+    token = served.plane.kubectl("create", "token", "default", "-n", "spiderpool").strip()
+    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
+    path = tmp_path / "reader"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    path.chmod(0o600)
+    try:
+        assert told_of_gpus(served, kubeconfig=str(path)) == []
+        assert told_of_gpus(served, kubeconfig=str(path), gpudirect=True) == [
+            ("gpudirect-unknown", "warning")
+        ]
+    finally:
+        for document in (binding, role, gpu_operator):
+            cluster.delete(document)
 
 
 # --- bring_up

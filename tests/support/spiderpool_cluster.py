@@ -41,8 +41,27 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: spiderpool-conf, namespace: {{ .Release.Namespace }}}
 data:
-  conf.yml: {{ toJson .Values.ipam | quote }}
+  conf.yml: {{ merge (dict "ipam" .Values.ipam) .Values.spiderpoolController | toJson | quote }}
 """
+_PART = {"app.kubernetes.io/component": "spiderpool-controller"}
+CONTROLLER: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "spiderpool-controller"},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": _PART},
+        "template": {
+            "metadata": {"labels": _PART},
+            "spec": {
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "controller", "image": "lab.test/spiderpool-controller:1"}],
+                "volumes": [{"name": "configuration", "configMap": {"name": "spiderpool-conf"}}],
+            },
+        },
+    },
+}
+"""As the chart has it: nothing in it changes with the content of its ConfigMap (S166, S168)."""
 
 
 def definitions(programs: Any) -> list[dict[str, Any]]:
@@ -53,17 +72,22 @@ def definitions(programs: Any) -> list[dict[str, Any]]:
 
 
 def write_chart(folder: Path, programs: Any) -> Path:
-    """A chart with these definitions and the operator's configuration."""
+    """A chart with these definitions, the operator's configuration, and a controller that mounts its own."""
     chart = folder / "spiderpool"
     (chart / "crds").mkdir(parents=True)
     (chart / "templates").mkdir()
     about = {"apiVersion": "v2", "name": "spiderpool", "version": "1.2.1", "appVersion": "1.2.1"}
     (chart / "Chart.yaml").write_text(json.dumps(about))
-    defaults = {"sriov": {"install": False, "operatorConfig": {"disableDrain": True}}, "ipam": {}}
+    defaults = {
+        "sriov": {"install": False, "operatorConfig": {"disableDrain": True}},
+        "ipam": {},
+        "spiderpoolController": {"podResourceInject": {"enabled": False}},
+    }
     (chart / "values.yaml").write_text(json.dumps(defaults))
     for number, crd in enumerate(definitions(programs)):
         (chart / "crds" / ("%02d.yaml" % number)).write_text(json.dumps(crd))
     (chart / "templates" / "config.yaml").write_text(_CONFIG)
+    (chart / "templates" / "controller.yaml").write_text(json.dumps(CONTROLLER))
     return chart
 
 
@@ -71,14 +95,21 @@ class Actor(threading.Thread):
     """Does what operator, daemon and Spiderpool's controller would do, in the misleading order of S113 to S119.
 
     :param fails: a node whose daemon fails.
+    :param link: the link type of all NICs.
     """
 
     def __init__(
-        self, cluster: Cluster, nodes: Sequence[str], places: tuple[str, ...], fails: str = ""
+        self,
+        cluster: Cluster,
+        nodes: Sequence[str],
+        places: tuple[str, ...],
+        *,
+        fails: str = "",
+        link: str = "ETH",
     ) -> None:
         super().__init__(daemon=True)
         self._cluster, self._nodes, self._fails = cluster, nodes, fails
-        self._operator = Operator(cluster, places)
+        self._operator = Operator(cluster, places, link)
         self._ended = threading.Event()
         self._resources: set[str] = set()
         self.trouble: list[RdmaError] = []

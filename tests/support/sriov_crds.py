@@ -19,6 +19,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaEr
 
 NAMESPACE = "spiderpool"
 SRIOV, SPIDER = "sriovnetwork.openshift.io", "spiderpool.spidernet.io"
+GPU = "nvidia.com"
 STATES = "/apis/%s/v1/namespaces/%s/sriovnetworknodestates" % (SRIOV, NAMESPACE)
 DESIRED, CURRENT = SRIOV + "/desired-state", SRIOV + "/current-state"
 PATIENCE = 20.0
@@ -187,6 +188,13 @@ CRDS = [
     _crd(SPIDER, "v2beta1", "SpiderIPPool", _IP_POOL, scope="Cluster"),
     _crd(SPIDER, "v2beta1", "SpiderMultusConfig", _MULTUS),
 ]
+_DRIVER = _of(
+    enabled=_TRUTH, useNvidiaDriverCRD=_TRUTH, rdma=_of(enabled=_TRUTH, useHostMofed=_TRUTH), version=_TEXT
+)
+CLUSTER_POLICY = _crd(
+    GPU, "v1", "ClusterPolicy", _of(driver=_DRIVER, gdrcopy=_of(enabled=_TRUTH)), scope="Cluster"
+)
+"""The kind of the GPU operator, as far as NICs are concerned (S41)."""
 
 
 @contextlib.contextmanager
@@ -253,8 +261,8 @@ def _function(place: str, number: int) -> dict[str, Any]:
 class Operator:
     """Writes what operator and daemon would write about nodes."""
 
-    def __init__(self, cluster: Cluster, places: tuple[str, ...]) -> None:
-        self._cluster, self._places = cluster, places
+    def __init__(self, cluster: Cluster, places: tuple[str, ...], link: str = "ETH") -> None:
+        self._cluster, self._places, self._link = cluster, places, link
 
     def fresh(self, node: str) -> None:
         """A state that says Succeeded before any policy reached the node (S116)."""
@@ -286,7 +294,7 @@ class Operator:
                 "mtu": 1500,
                 "numVfs": vfs,
                 "totalvfs": 16,
-                "linkType": "ETH",
+                "linkType": self._link,
                 "Vfs": [_function(place, vf) for vf in range(count)],
             }
             for number, place in enumerate(self._places)

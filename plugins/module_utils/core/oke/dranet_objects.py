@@ -62,7 +62,10 @@ _PROVIDER_RESOURCES = {
     "limits": {"memory": "256Mi"},
 }
 
-_NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+_NODE_NAME = {
+    "name": "NODE_NAME",
+    "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}},
+}
 
 WAIT = """\
 import socket, sys, time

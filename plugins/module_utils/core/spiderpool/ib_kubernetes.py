@@ -205,7 +205,8 @@ def _container(program: Program) -> dict[str, Any]:
 
 
 def _field(name: str, path: str) -> dict[str, Any]:
-    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+    """With the version that the API server would add: the reference is compared as a whole in the second run."""
+    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
 
 
 def _from(source: str, called: str, key: str, optional: bool) -> dict[str, Any]:

@@ -57,6 +57,13 @@ def codes(issues: Any) -> list[tuple[str, str, str]]:
     return [(issue.code, issue.at, issue.severity) for issue in issues]
 
 
+def test_fields_are_as_the_server_keeps_them() -> None:
+    """A reference is one value for the server, which adds the version; without it each run would send it again."""
+    (container,) = pod(PROGRAM)["containers"]
+    references = [entry["valueFrom"].get("fieldRef") for entry in container["env"]]
+    assert [entry["apiVersion"] for entry in references if entry] == ["v1"] * 3
+
+
 def test_what_is_made_first_is_needed_first() -> None:
     assert list(named(PROGRAM)) == [
         "ServiceAccount",
