@@ -21,9 +21,10 @@ from .core import json_text
 from .core.checks.judge import NodeInput
 from .core.cluster_snapshot import KIND as CLUSTER_KIND, ClusterSnapshot
 from .core.errors import RdmaError
-from .core.kube.objects import entries
+from .core.kube.objects import entries, mapping
 from .core.redact import redacted
 from .core.snapshot import SCHEMA_VERSION, NodeSnapshot
+from .core.spiderpool.pod_fabric import CELL
 from .report_files import write_files
 
 SUFFIX = ".json"
@@ -106,6 +107,7 @@ def with_pods(cluster: Optional[ClusterSnapshot], told: Any) -> ClusterSnapshot:
     :raises RdmaError: ``document_malformed``.
     """
     held = told.get("pods") if isinstance(told, dict) else None
+    tests = _tests(told)
     looks = [
         {
             "namespace": entry.get("namespace"),
@@ -117,6 +119,7 @@ def with_pods(cluster: Optional[ClusterSnapshot], told: Any) -> ClusterSnapshot:
                 {key: answer.get(key) for key in ("predicate", "status", "message")}
                 for _position, answer in entries(entry.get("predicates"))
             ],
+            "tests": tests.get("%s/%s" % (entry.get("namespace"), entry.get("name")), []),
         }
         for _at, entry in entries(held)
     ]
@@ -128,6 +131,18 @@ def with_pods(cluster: Optional[ClusterSnapshot], told: Any) -> ClusterSnapshot:
         )
     found = ClusterSnapshot.from_dict({"kind": CLUSTER_KIND, "pod_looks": looks}).pod_looks
     return replace(cluster or ClusterSnapshot(), pod_looks=found)
+
+
+def _tests(told: Any) -> dict[str, list[dict[str, Any]]]:
+    """The tests in the matrix of pod_fabric_probe, by the pod from which they went out."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for _at, rail in entries(mapping(told, "fabric").get("rails")):
+        for source, cells in mapping(rail, "cells").items():
+            for target, cell in mapping(cells).items():
+                kept = {key: mapping(cell).get(key) for key in ("status", "reason", *CELL)}
+                given = {key: value for key, value in kept.items() if value is not None}
+                found.setdefault(source, []).append({"rail": rail.get("rail"), "target": target, **given})
+    return found
 
 
 def _read(path: str) -> Any:

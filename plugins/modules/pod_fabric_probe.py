@@ -138,7 +138,7 @@ fabric:
     rails:
       description:
         - One entry for each rail. C(rail), C(status), C(pairs), C(median_latency_us), C(median_bandwidth_gbps), and in
-          C(cells) the figures from pod to pod.
+          C(cells) from pod to pod devices and GID indexes of both ends, address and figures.
       type: list
       elements: dict
       returned: always

@@ -410,8 +410,30 @@ class PodAnswer:
 
 
 @dataclass(frozen=True)
+class PodTest:
+    """What was measured from a pod to another one on one rail, with what the programs were told (S144).
+
+    ``reason`` says why it is not good. Without a GID index (``None``) none was said, as on InfiniBand; figures that are
+    ``None`` were not measured.
+    """
+
+    rail: str = codec.text()
+    target: str = codec.text()
+    status: str = codec.text()
+    reason: str = codec.text("")
+    source_device: str = codec.text("")
+    source_gid_index: Optional[int] = codec.integer(None)
+    target_device: str = codec.text("")
+    target_gid_index: Optional[int] = codec.integer(None)
+    target_address: str = codec.text("")
+    latency_us: Optional[float] = codec.number(None)
+    bandwidth_gbps: Optional[float] = codec.number(None)
+    mtu: Optional[int] = codec.integer(None)
+
+
+@dataclass(frozen=True)
 class PodLook:
-    """A running pod that was looked into. ``reason`` says why it told nothing."""
+    """A running pod that was looked into. ``reason`` says why it told nothing; ``tests`` went out from it."""
 
     namespace: str = codec.text()
     name: str = codec.text()
@@ -419,6 +441,7 @@ class PodLook:
     privileged: bool = codec.boolean(False)
     reason: str = codec.text("")
     answers: tuple[PodAnswer, ...] = codec.items(PodAnswer)
+    tests: tuple[PodTest, ...] = codec.items(PodTest)
 
 
 @dataclass(frozen=True)

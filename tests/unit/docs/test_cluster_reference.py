@@ -45,6 +45,7 @@ SECTIONS = {
     "rail containers": cluster_snapshot.RailContainer,
     "pod_looks": cluster_snapshot.PodLook,
     "answers": cluster_snapshot.PodAnswer,
+    "tests": cluster_snapshot.PodTest,
     "sriov_node_states": cluster_snapshot.SriovNodeState,
     "interfaces": cluster_snapshot.SriovInterface,
     "admission_policies": cluster_snapshot.AdmissionPolicy,

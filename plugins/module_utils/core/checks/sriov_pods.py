@@ -11,10 +11,12 @@ inside of them (S126 to S144).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Optional
 
-from ..cluster_snapshot import RAIL_WORKLOADS, PodLook, RailWorkload
+from ..cluster_snapshot import RAIL_WORKLOADS, PodLook, PodTest, RailWorkload
 from ..finding import CRITICAL, ERROR, FAIL, PASS, SKIP, WARN, Detail
-from ..spiderpool import injection
+from ..spiderpool import injection, pod_fabric
 from ..spiderpool.issue import Issue
 from ..spiderpool.names import INJECT, NETWORK_INJECT, NETWORKS, POOL_ANNOTATIONS, RDMA_INJECT
 from ..spiderpool.wanted import ClusterWish
@@ -225,6 +227,57 @@ def networks(fleet: Fleet) -> Outcome:
     proof=True,
 )
 def traffic(fleet: Fleet) -> Outcome:
-    """S144: device, GID index and address of each test are said."""
+    """S144: device, GID index and address of each test are said, and with them each test is a detail."""
     details = [detail for look in _looks(fleet) for detail in _answers(look, (_TRAFFIC,))]
-    return weighed(details, "%d pods reach their peers.", "No traffic between pods was tried.")
+    rails = _medians(fleet)
+    good = "%d pods reach their peers" + (": %s." % "; ".join(rails) if rails else ".")
+    outcome = weighed(details, good, "No traffic between pods was tried.")
+    return replace(
+        outcome,
+        details=(*outcome.details, *[_test(look, test) for look in _looks(fleet) for test in look.tests]),
+    )
+
+
+def _medians(fleet: Fleet) -> list[str]:
+    """The medians of each rail, in its words."""
+    rails: dict[str, list[PodTest]] = {}
+    for look in _looks(fleet):
+        for test in look.tests:
+            rails.setdefault(test.rail, []).append(test)
+    return [
+        " ".join(
+            [
+                rail,
+                *_figures(
+                    pod_fabric.median([test.latency_us for test in rails[rail]]),
+                    pod_fabric.median([test.bandwidth_gbps for test in rails[rail]]),
+                ),
+            ]
+        ).replace("%", "?")
+        for rail in sorted(rails, key=pod_fabric.natural)
+    ]
+
+
+def _figures(latency: Optional[float], bandwidth: Optional[float]) -> list[str]:
+    found = [] if latency is None else ["%g us" % latency]
+    return found if bandwidth is None else [*found, "%g Gbit/s" % bandwidth]
+
+
+def _test(look: PodLook, test: PodTest) -> Detail:
+    """A cell of the matrix: both ends as the programs were told, and what came out."""
+    ends = [
+        device if index is None else "%s (GID index %d)" % (device, index)
+        for device, index in (
+            (test.source_device, test.source_gid_index),
+            (test.target_device, test.target_gid_index),
+        )
+    ]
+    mtu = [] if test.mtu is None else ["MTU %d" % test.mtu]
+    what = ", ".join(
+        [*_figures(test.latency_us, test.bandwidth_gbps), *mtu, *([test.reason] if test.reason else [])]
+    )
+    return Detail(
+        "%s/%s to %s on %s" % (look.namespace, look.name, test.target, test.rail),
+        test.status,
+        "%s to %s at %s%s" % (*ends, test.target_address, ": " + what if what else ""),
+    )

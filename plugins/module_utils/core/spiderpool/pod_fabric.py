@@ -31,6 +31,11 @@ GUARD = "sleep"
 """What the image needs beside them: it ends a test in time."""
 FIRST_PORT, PORTS = 18515, 2000
 ITERATIONS = 1000
+CELL = (
+    *("source_device", "source_gid_index", "target_device", "target_gid_index", "target_address"),
+    *("latency_us", "bandwidth_gbps", "mtu"),
+)
+"""What the matrix has of each test, beside status and reason."""
 _MIB = 1 << 20
 _COLUMNS = re.compile(
     r"#bytes|#iterations|t_min|t_max|t_typical|t_avg|t_stdev|99\.9% percentile|99% percentile"
@@ -142,7 +147,7 @@ def plan_pairs(ends: Iterable[End], mode: str = RING, seed: int = 0) -> list[Pai
     for end in ends:
         rails.setdefault(end.nic, []).append(end)
     found: list[Pair] = []
-    for nic in sorted(rails, key=_natural):
+    for nic in sorted(rails, key=natural):
         members = _apart(rails[nic], seed)
         for at, source in enumerate(members):
             others = [*members[at + 1 :], *members[:at]]
@@ -151,7 +156,7 @@ def plan_pairs(ends: Iterable[End], mode: str = RING, seed: int = 0) -> list[Pai
     return found
 
 
-def _natural(called: str) -> tuple[Any, ...]:
+def natural(called: str) -> tuple[Any, ...]:
     """net2 before net10; texts and numbers are not compared with each other."""
     return tuple(
         [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split("([0-9]+)", called)]
@@ -368,7 +373,7 @@ def matrix(results: Iterable[Result]) -> list[dict[str, Any]]:
     rails: dict[str, list[Result]] = {}
     for result in results:
         rails.setdefault(result.nic, []).append(result)
-    return [_rail(nic, rails[nic]) for nic in sorted(rails, key=_natural)]
+    return [_rail(nic, rails[nic]) for nic in sorted(rails, key=natural)]
 
 
 def _rail(nic: str, results: Sequence[Result]) -> dict[str, Any]:
@@ -376,9 +381,9 @@ def _rail(nic: str, results: Sequence[Result]) -> dict[str, Any]:
     for result in results:
         cell = cells.setdefault(result.source, {}).setdefault(result.target, {"status": result.status})
         cell["status"] = _worse(cell["status"], result.status)
-        for key in ("latency_us", "bandwidth_gbps", "mtu"):
+        for key in CELL:
             value = getattr(result, key)
-            if value is not None:
+            if value not in (None, ""):
                 cell[key] = value
         if result.reason:
             cell.setdefault("reason", result.reason)
@@ -386,13 +391,13 @@ def _rail(nic: str, results: Sequence[Result]) -> dict[str, Any]:
         "rail": nic,
         "status": worst([result.status for result in results]),
         "pairs": len({(result.source, result.target) for result in results}),
-        "median_latency_us": _median([result.latency_us for result in results]),
-        "median_bandwidth_gbps": _median([result.bandwidth_gbps for result in results]),
+        "median_latency_us": median([result.latency_us for result in results]),
+        "median_bandwidth_gbps": median([result.bandwidth_gbps for result in results]),
         "cells": cells,
     }
 
 
-def _median(values: Iterable[Optional[float]]) -> Optional[float]:
+def median(values: Iterable[Optional[float]]) -> Optional[float]:
     held = sorted([value for value in values if value is not None])
     return held[len(held) // 2] if held else None
 
@@ -422,7 +427,7 @@ def of_pod(pod: str, results: Iterable[Result], missing: Mapping[str, str]) -> t
         return UNKNOWN, _sentence(open_)
     if not own:
         return UNKNOWN, "The pod took part in no test."
-    rails = sorted({result.nic for result in own}, key=_natural)
+    rails = sorted({result.nic for result in own}, key=natural)
     return PASS, "Rails: %s." % ", ".join(rails)
 
 

@@ -14,6 +14,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.judge import 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.policy import Policy
 from ansible_collections.rdma.k8s.plugins.module_utils.core.cluster_snapshot import ClusterSnapshot
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import Finding
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import pod_evidence, pod_predicates
 from ansible_collections.rdma.k8s.tests.support import fleet
 
@@ -75,3 +76,73 @@ def test_what_no_module_returned(what: Any) -> None:
     with pytest.raises(RdmaError) as caught:
         records.with_pods(None, what)
     assert caught.value.code == "document_malformed"
+
+
+CELL = {
+    "status": "pass",
+    "source_device": "mlx5_7",
+    "source_gid_index": 3,
+    "target_device": "mlx5_9",
+    "target_gid_index": 5,
+    "target_address": "172.16.11.20",
+    "latency_us": 3.91,
+    "bandwidth_gbps": 196.41,
+    "mtu": 4096,
+}
+
+
+def matrix(**cells: dict[str, Any]) -> dict[str, Any]:
+    """The matrix of some rails, from one pod to another one."""
+    rails = [{"rail": rail, "cells": {"ml/tools-a": {"ml/tools-b": cell}}} for rail, cell in cells.items()]
+    return {"pairs": len(rails), "rails": rails}
+
+
+def of_traffic(status: str, message: str, fabric: Any) -> Finding:
+    """The result about traffic."""
+    answer = pod_predicates.Predicate("P14", status, message)
+    cluster = records.with_pods(None, {**told(answer), "fabric": fabric})
+    document = judge([], POLICY, fleet.JUDGED_AT, cluster=cluster)
+    (found,) = [finding for finding in document.findings if finding.check == "RDMA-SRIOV-025"]
+    return found
+
+
+def test_the_matrix_is_in_the_result() -> None:
+    """S144: each test with both devices and GID indexes, and the medians of each rail."""
+    found = of_traffic("pass", "Rails: net2, net10.", matrix(net10={**CELL, "latency_us": None}, net2=CELL))
+    assert found.message == "1 pods reach their peers: net2 3.91 us 196.41 Gbit/s; net10 196.41 Gbit/s."
+    assert [(detail.subject, detail.status, detail.message) for detail in found.details] == [
+        (
+            "ml/tools-a to ml/tools-b on net10",
+            "pass",
+            "mlx5_7 (GID index 3) to mlx5_9 (GID index 5) at 172.16.11.20: 196.41 Gbit/s, MTU 4096",
+        ),
+        (
+            "ml/tools-a to ml/tools-b on net2",
+            "pass",
+            "mlx5_7 (GID index 3) to mlx5_9 (GID index 5) at 172.16.11.20: 3.91 us, 196.41 Gbit/s, MTU 4096",
+        ),
+    ]
+
+
+def test_a_rail_that_failed_is_in_the_matrix_with_its_reason() -> None:
+    """On InfiniBand no GID index is said."""
+    broken = {
+        "status": "fail",
+        "reason": "it timed out",
+        "source_device": "mlx5_7",
+        "target_device": "mlx5_9",
+    }
+    found = of_traffic(
+        "fail", "net1: it timed out.", matrix(net1={**broken, "target_address": "172.16.11.20"})
+    )
+    assert found.status == "fail"
+    assert [detail.status for detail in found.details] == ["fail", "fail"]
+    assert found.details[1].message == "mlx5_7 to mlx5_9 at 172.16.11.20: it timed out"
+
+
+@pytest.mark.parametrize(
+    "fabric", [None, {}, {"rails": 7}, {"rails": [{"rail": "net1", "cells": {"ml/tools-a": 7}}]}]
+)
+def test_a_matrix_that_is_none_adds_nothing(fabric: Any) -> None:
+    found = of_traffic("pass", "Rails: net1.", fabric)
+    assert (found.message, found.details) == ("1 pods reach their peers.", ())

@@ -82,7 +82,17 @@ def test_two_pods_reach_each_other_on_each_rail(scene: Scene, tmp_path: Path) ->
         ("net2", "pass", 2),
     ]
     cell = found["fabric"]["rails"][1]["cells"]["rdma/a"]["rdma/b"]
-    assert cell == {"status": "pass", "latency_us": 3.91, "bandwidth_gbps": 196.41, "mtu": 4096}
+    assert cell == {
+        "status": "pass",
+        "source_device": "mlx5_8",
+        "source_gid_index": 3,
+        "target_device": "mlx5_8",
+        "target_gid_index": 3,
+        "target_address": "172.16.12.20",
+        "latency_us": 3.91,
+        "bandwidth_gbps": 196.41,
+        "mtu": 4096,
+    }
     assert len(found["results"]) == 8
     first = next(
         entry for entry in found["results"] if entry["source"] == "rdma/a" and entry["nic"] == "net2"

@@ -248,7 +248,19 @@ def test_the_matrix() -> None:
     assert (rail["rail"], rail["status"], rail["pairs"]) == ("net1", "pass", 1)
     assert (rail["median_latency_us"], rail["median_bandwidth_gbps"]) == (3.91, 196.41)
     assert rail["cells"] == {
-        "p1": {"p2": {"status": "pass", "latency_us": 3.91, "mtu": 4096, "bandwidth_gbps": 196.41}}
+        "p1": {
+            "p2": {
+                "status": "pass",
+                "source_device": "mlx5_1",
+                "source_gid_index": 3,
+                "target_device": "mlx5_1",
+                "target_gid_index": 5,
+                "target_address": "172.16.11.12",
+                "latency_us": 3.91,
+                "mtu": 4096,
+                "bandwidth_gbps": 196.41,
+            }
+        }
     }
     (rail,) = pod_fabric.matrix([*results, result("ib_write_bw", "", 1)])
     assert rail["status"] == "fail"
