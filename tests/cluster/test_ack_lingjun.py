@@ -25,7 +25,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.ack import names
 from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import NodeSnapshot
 from ansible_collections.rdma.k8s.plugins.modules import ack_pod_test, ack_verify
 from ansible_collections.rdma.k8s.tests.support import change_run, lingjun as hosts
-from ansible_collections.rdma.k8s.tests.support.fake_ack import CLUSTER, KEY_ID, KEY_SECRET, FakeAck
+from ansible_collections.rdma.k8s.tests.support.lingjun_cloud import KEYS, Cloud
 from ansible_collections.rdma.k8s.tests.support.lingjun_cluster import Containers, Lingjun, plugin
 from ansible_collections.rdma.k8s.tests.support.playbook import Controller, Result, Run
 from ansible_collections.rdma.k8s.tests.support.pod_container import lingjun as good_container
@@ -419,44 +419,6 @@ def test_the_role_looks_at_the_hosts(lab: Lingjun, role: Role) -> None:
     role.know(lab.nodes[1], hosts.node(name=lab.nodes[1]))
     role(ack_lingjun_mode="shared", ack_lingjun_hosts=lab.nodes).good()
     assert role.result["status"] == "ok"
-
-
-class Cloud(FakeAck):
-    """A cloud whose tasks deploy the plugin into the real cluster, and take it away."""
-
-    def __init__(self, control_plane: ControlPlane, ip_version: str) -> None:
-        super().__init__()
-        group = {"eflo_node_group": {"cluster_id": "i1", "group_id": "ng-1"}}
-        about = {"nodepool_id": "np0001", "name": "lingjun", "type": "lingjun"}
-        self.pools = [{"nodepool_info": about, "scaling_group": {"desired_size": 2}, **group}]
-        self.lingjun = {"i1": {"ClusterId": "i1", "ComputingIpVersion": ip_version}}
-        self._plane = control_plane
-        self.faults["InstallClusterAddons"] = [self._deploy]
-        self.faults["UnInstallClusterAddons"] = [self._take_away]
-
-    def _deploy(self) -> None:
-        self._plane.kubectl("apply", "-f", "-", stdin=json.dumps(plugin()))
-
-    def _take_away(self) -> None:
-        self._plane.kubectl("delete", "ds", names.DAEMONSET, "-n", names.NAMESPACE)
-
-    def options(self, **more: Any) -> dict[str, Any]:
-        """Variables of the role for this cloud, for pods with a network of their own."""
-        return {
-            "ack_lingjun_manage_addon": True,
-            "ack_lingjun_cluster_id": CLUSTER,
-            "ack_lingjun_region": "cn-beijing",
-            "ack_lingjun_endpoint": self.endpoint,
-            "ack_lingjun_eflo_endpoint": self.endpoint,
-            "ack_lingjun_protocol": "http",
-            "ack_lingjun_mode": "shared",
-            "ack_lingjun_addon_config": {"podNetwork": True},
-            "ack_lingjun_verify_timeout": 60,
-            **more,
-        }
-
-
-KEYS = {"ALIBABA_CLOUD_ACCESS_KEY_ID": KEY_ID, "ALIBABA_CLOUD_ACCESS_KEY_SECRET": KEY_SECRET}
 
 
 @needs_root
