@@ -12,14 +12,18 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable
 
+import drains
+import forks
 import inventories
 import measure
 import paths
 import reports as report_bench
-from measure import Benchmark, Target, significant
+import second_run
+from measure import Benchmark, Curve, Target, significant
 
 import playbooks
 
@@ -388,6 +392,101 @@ def inventory(quick: bool) -> Benchmark:
     bench.note = (
         "CPU seconds from the source file on, the import of the client too; what every command of Ansible needs to "
         "start is not in it. The server runs on loopback, in a process of its own."
+    )
+    return bench
+
+
+FORK_MIB = 100
+"""What the sizing guide of automation controller reckons for a fork."""
+
+MITOGEN = (
+    "Mitogen has releases for ansible-core 2.19, but is not among the locked packages, so it is not measured."
+)
+
+
+def forks_sweep(count: int) -> Benchmark:
+    """B10: forks 5 to 100, with and without pipelining."""
+    points, how = forks.sweep(count)
+    bench = Benchmark("B10", "One module task on %d hosts with 5 to 100 forks" % count)
+    for pipelining in (False, True):
+        mine = [point for point in points if point.pipelining is pipelining]
+        words = "with pipelining" if pipelining else "without pipelining"
+        bench.targets.append(
+            Target("memory of one more fork, " + words, forks.one_more(mine), FORK_MIB, "MiB")
+        )
+        for what, label, field in (
+            ("seconds", "seconds on the clock", "wall"),
+            ("cpu", "CPU seconds of the controller", "cpu"),
+            ("memory", "peak memory in MiB", "peak"),
+        ):
+            line = [(float(point.forks), float(getattr(point, field))) for point in mine]
+            bench.curves.append(Curve("%s %s" % (what, words), "forks", label, line))
+    (as_it_comes,) = [point for point in points if (point.forks, point.pipelining) == forks.DEFAULT]
+    best = min(points, key=lambda point: point.wall)
+    bench.baselines["Ansible as it comes: 5 forks, no pipelining"] = {
+        "seconds": significant(as_it_comes.wall),
+        "times_slower_than_the_fastest": significant(as_it_comes.wall / best.wall),
+    }
+    bench.baselines["sizing guide of automation controller, for each fork"] = {"MB": 100, "cpus": 0.25}
+    bench.table = [forks.HEADS, *[point.row for point in points]]
+    bench.details["connection"] = how
+    bench.details["points"] = [dict(zip(forks.HEADS, point.row)) for point in points]
+    bench.note = (
+        "Connection: %s, one for each name. Controller and hosts are one machine, so the seconds are those of a "
+        "controller that does the work of its hosts, too; CPU and memory are the controller's alone%s. %s"
+        % (how, "" if how.startswith("SSH") else " and, as the connection is local, its modules'", MITOGEN)
+    )
+    return bench
+
+
+SECOND_PERCENT = 40
+
+
+def second_runs() -> Benchmark:
+    """B11: each role a second time."""
+    pairs = second_run.measured()
+    bench = Benchmark("B11", "The second run of %d roles, against the first" % len(pairs))
+    changed = sum(pair.changed[1] for pair in pairs)
+    bench.targets.append(Target("changed by all second runs", changed, 0, ""))
+    for pair in pairs:
+        if pair.kind == second_run.WHOLE:
+            bench.targets.append(Target("%s, of its first run" % pair.role, pair.share, SECOND_PERCENT, "%"))
+        bench.baselines["first run of %s" % pair.role] = {"seconds": significant(pair.first)}
+    left = {
+        role: why for role, why in second_run.ELSEWHERE.items() if role not in {pair.role for pair in pairs}
+    }
+    bench.table = [second_run.HEADS, *[pair.row for pair in pairs]]
+    bench.table += [[role, why, *["-"] * (len(second_run.HEADS) - 2)] for role, why in sorted(left.items())]
+    bench.details["pairs"] = [asdict(pair) for pair in pairs]
+    bench.note = (
+        "Seconds on the clock from the first to the last task of the role, without the start of Ansible. The share "
+        "has a target where the first run does all that it does for a user. On the native control plane pods start at "
+        "once and no image is fetched, so the first run is shorter there than for a user, and the share larger. The "
+        "role report writes nothing the second time, but computes everything to know that."
+    )
+    return bench
+
+
+def drain_overhead() -> Benchmark:
+    """B13: our drain against kubectl drain."""
+    found = drains.measured()
+    bench = Benchmark("B13", "Drain nodes of the pods that use RDMA, against kubectl drain of the same pods")
+    compared = [drains.compare(found, count) for count in sorted({drain.nodes for drain in found})]
+    for entry in compared:
+        words = "over kubectl drain, a node, %s" % (
+            "one alone" if entry.nodes == 1 else "%d at once" % entry.nodes
+        )
+        bench.targets.append(Target(words, entry.over, 3, "s"))
+        bench.baselines["kubectl drain, %d at a time" % entry.nodes] = {
+            "s_a_node": significant(entry.kubectl)
+        }
+    bench.table = [drains.HEADS, *[entry.row for entry in compared]]
+    bench.details["drains"] = [asdict(drain) for drain in found]
+    bench.note = (
+        "Seconds on the clock of whole commands, ansible and kubectl, in turn on a real API server; medians. A pod "
+        "takes %s s to end. What the same command takes for a module that does nothing is the start of Ansible, and no "
+        "part of a drain. kubectl drain is told the pods by a label, the module finds them; it returns when their "
+        "claims are free, too, for which kubectl drain does not wait." % drains.STOP
     )
     return bench
 

@@ -17,7 +17,7 @@ import run
 def main() -> int:
     """Run the quick benchmarks."""
     try:
-        found = run.measure_all([], True, 0)
+        found = run.measure_all([], True, 0, 0)
     except run.measure.BenchError as error:
         print("bench gate: %s" % error)
         return 1

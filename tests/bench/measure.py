@@ -11,6 +11,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,15 +43,39 @@ class Target:
         return row
 
 
+@dataclass(frozen=True)
+class Curve:
+    """One line of a picture.
+
+    :param what: a few small words, of which the name of the file is made.
+    :param over: what the first number of each point counts, in one word.
+    :param label: what the second one is, with its unit. The numbers themselves belong into the table.
+    """
+
+    what: str
+    over: str
+    label: str
+    points: list[tuple[float, float]]
+
+    def file(self, bench: str) -> str:
+        """The name of its picture; page.py reads it."""
+        return "%s-%s-over-%s.svg" % (bench.lower(), self.what.replace(" ", "-"), self.over)
+
+
 @dataclass
 class Benchmark:
-    """The outcome of one benchmark: targets, baselines of the same run, and what else was measured."""
+    """The outcome of one benchmark: targets, baselines of the same run, and what else was measured.
+
+    :param table: rows for the page, the first one its heads.
+    """
 
     id: str
     title: str
     targets: list[Target] = field(default_factory=list)
     baselines: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    curves: list[Curve] = field(default_factory=list)
+    table: list[list[Any]] = field(default_factory=list)
     note: str = ""
     seconds: float = 0.0
 
@@ -63,6 +88,8 @@ class Benchmark:
             "met": all(target.met() for target in self.targets),
             "baselines": self.baselines,
             "details": self.details,
+            "curves": [asdict(curve) for curve in self.curves],
+            "table": self.table,
             "note": self.note,
             "seconds": round(self.seconds, 1),
         }
@@ -84,8 +111,16 @@ def significant(value: float) -> float:
     return float("%.4g" % value)
 
 
-def run(command: list[str], env: dict[str, str] | None = None, cwd: Path | None = None) -> Run:
-    """Run a command to its end; children that it waited for count as its CPU time."""
+def run(
+    command: list[str],
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    watch: Callable[[int], None] | None = None,
+) -> Run:
+    """Run a command to its end; children that it waited for count as its CPU time.
+
+    :param watch: is told the id of the process as soon as there is one.
+    """
     started = time.perf_counter()
     with subprocess.Popen(
         command,
@@ -96,6 +131,8 @@ def run(command: list[str], env: dict[str, str] | None = None, cwd: Path | None 
         stderr=subprocess.STDOUT,
     ) as process:
         assert process.stdout is not None
+        if watch is not None:
+            watch(process.pid)
         output = process.stdout.read().decode("utf-8", "replace")
         _pid, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -25,7 +25,7 @@ def section(results: str, created_at: str, curves: list[str]) -> str:
     """The results as a part of a page: headings one level lower, curves as pictures in the place of text.
 
     :param results: the content of results.md.
-    :param curves: names of the pictures, such as ``b4-time.svg``.
+    :param curves: names of the pictures, such as ``b4-time.svg`` (over nodes) or ``b10-time-over-forks.svg``.
     """
     lines = []
     for part in re.split(r"^(?=## )", results.partition("\n")[2].strip(), flags=re.M):
@@ -36,11 +36,9 @@ def section(results: str, created_at: str, curves: list[str]) -> str:
             text = "#" + text
         lines.append(text.strip())
         for curve in mine:
-            what = curve.removesuffix(".svg").split("-")[1]
-            lines.append(
-                "![%s of %s over nodes](images/bench-%s)"
-                % (what.capitalize(), name[1] if name else "", curve)
-            )
+            what, _over, over = curve.removesuffix(".svg").partition("-")[2].partition("-over-")
+            words = (what.replace("-", " ").capitalize(), name[1] if name else "", over or "nodes", curve)
+            lines.append("![%s of %s over %s](images/bench-%s)" % words)
     body = "\n\n".join(line for line in lines if line)
     return "Measured on %s.\n\n%s\n" % (created_at[:10], re.sub(r"\n{3,}", "\n\n", body))
 

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -50,11 +50,16 @@ class Playground:
         self.program = shutil.which("ansible-playbook", path=self.environment["PATH"]) or "ansible-playbook"
 
     def play(
-        self, playbook: str | Path, *arguments: str, ends: Iterable[int] = (0,), **env: str
+        self,
+        playbook: str | Path,
+        *arguments: str,
+        ends: Iterable[int] = (0,),
+        watch: Callable[[int], None] | None = None,
+        **env: str,
     ) -> measure.Run:
         """Run a playbook and measure it; an unexpected end is no measurement."""
         command = [self.program, "-i", str(self.inventory), str(playbook), *arguments]
-        done = measure.run(command, {**self.environment, **env}, self.folder)
+        done = measure.run(command, {**self.environment, **env}, self.folder, watch)
         if done.code not in ends:
             raise measure.BenchError(
                 "%s ended with exit code %d:\n%s" % (playbook, done.code, done.output[-3000:])

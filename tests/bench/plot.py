@@ -13,8 +13,8 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 70, 50, 40, 20
 Points = Sequence[tuple[float, float]]
 
 
-def svg(title: str, x_label: str, y_label: str, points: Points) -> str:
-    """A line through the points, with the straight line from zero to the last one beside it."""
+def svg(title: str, x_label: str, y_label: str, points: Points, straight: bool = True) -> str:
+    """A line through the points, with ``straight`` beside the straight line from zero to the last one."""
     last_x, last_y = points[-1]
     top = max(y for _x, y in points)
 
@@ -33,13 +33,17 @@ def svg(title: str, x_label: str, y_label: str, points: Points) -> str:
         % (place(x, 0).split(",")[0], HEIGHT - BOTTOM + 18, x)
         for x, _y in points[-3:]
     )
+    beside = '<path d="M%s L%s" stroke="#bbb" stroke-dasharray="4 4" fill="none"/>\n' % (
+        place(0, 0),
+        place(last_x, last_y),
+    )
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">\n'
         '<rect width="100%%" height="100%%" fill="#fff"/>\n'
         '<text x="%d" y="22" font-size="15">%s</text>\n'
         '<text x="%d" y="%d" text-anchor="middle">%s</text>\n'
         '<text transform="translate(18,%d) rotate(-90)" text-anchor="middle">%s</text>\n'
-        '<path d="M%s L%s" stroke="#bbb" stroke-dasharray="4 4" fill="none"/>\n'
+        "%s"
         '<path d="M%d,%d V%d H%d" stroke="#333" fill="none"/>\n'
         '<polyline points="%s" stroke="#0a6" stroke-width="2" fill="none"/>\n'
         '<g fill="#0a6">%s</g>\n%s\n</svg>\n'
@@ -53,8 +57,7 @@ def svg(title: str, x_label: str, y_label: str, points: Points) -> str:
             escape(x_label),
             HEIGHT // 2,
             escape(y_label),
-            place(0, 0),
-            place(last_x, last_y),
+            beside if straight else "",
             LEFT,
             TOP,
             HEIGHT - BOTTOM,

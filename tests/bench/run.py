@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`make bench`: the benchmarks with their baselines in one run.
 
-Usage: python tests/bench/run.py [--out DIR] [--quick] [--only B1,B4] [--nodes N]
+Usage: python tests/bench/run.py [--out DIR] [--quick] [--only B1,B4] [--nodes N] [--hosts N]
 
 Writes results.json, results.md and the curves as SVG to DIR (default: build/bench), prints a table. Exit code 1 when a
 target is missed. With ``--quick`` everything is smaller and faster and baselines that only inform are left out; then a
@@ -42,12 +42,15 @@ def slack_of(target: measure.Target, quick: bool) -> float:
     return SLACK if quick and target.unit not in SHARP else 1.0
 
 
-def measure_all(names: list[str], quick: bool, nodes: int) -> list[measure.Benchmark]:
+def measure_all(names: list[str], quick: bool, nodes: int, hosts: int) -> list[measure.Benchmark]:
     """Run the benchmarks and print a line for each as it ends."""
     found: list[measure.Benchmark] = []
     steps: dict[str, Any] = {name: (lambda step=step: step(quick)) for name, step in benches.QUICK.items()}
     if not quick:
         steps["B5"] = lambda: benches.fleet_judgement(nodes)
+        steps["B10"] = lambda: benches.forks_sweep(hosts)
+        steps["B11"] = benches.second_runs
+        steps["B13"] = benches.drain_overhead
     for name, step in steps.items():
         if names and name not in names:
             continue
@@ -110,6 +113,10 @@ def write(folder: Path, found: list[measure.Benchmark], machine: dict[str, Any],
             if len(bench.details.get(key, ())) > 1:
                 picture = plot.svg("%s: %s" % (bench.id, bench.title), "nodes", label, bench.details[key])
                 (folder / ("%s-%s.svg" % (bench.id.lower(), name))).write_text(picture, encoding="utf-8")
+        for curve in bench.curves:
+            words = ("%s: %s" % (bench.id, curve.what), curve.over, curve.label)
+            picture = plot.svg(*words, curve.points, straight=False)
+            (folder / curve.file(bench.id)).write_text(picture, encoding="utf-8")
 
 
 def markdown(found: list[measure.Benchmark], machine: dict[str, Any], quick: bool) -> list[str]:
@@ -145,6 +152,8 @@ def markdown(found: list[measure.Benchmark], machine: dict[str, Any], quick: boo
             lines += ["", "```text", *plot.text(bench.details["curve"], "s"), "```"]
         if len(bench.details.get("memory_curve_mib", ())) > 1:
             lines += ["", "```text", *plot.text(bench.details["memory_curve_mib"], "MiB"), "```"]
+        if bench.table:
+            lines += ["", *table_lines(bench.table)]
         if "areas" in bench.details:
             lines += [
                 "",
@@ -156,6 +165,16 @@ def markdown(found: list[measure.Benchmark], machine: dict[str, Any], quick: boo
     return lines
 
 
+def table_lines(table: list[list[Any]]) -> list[str]:
+    """A table in Markdown, with numbers as short as they may be."""
+
+    def line(cells: list[Any]) -> str:
+        texts = ["%g" % measure.significant(cell) if isinstance(cell, float) else str(cell) for cell in cells]
+        return "| %s |" % " | ".join(texts)
+
+    return [line(table[0]), line(["---"] * len(table[0])), *map(line, table[1:])]
+
+
 def main() -> int:
     """Measure, write, judge."""
     parser = argparse.ArgumentParser(description="Run the benchmarks with their baselines.")
@@ -163,11 +182,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="short measurements with a slack, for the gate")
     parser.add_argument("--only", default="", help="ids, separated by commas")
     parser.add_argument("--nodes", type=int, default=1000, help="nodes of B5 (default: 1000)")
+    parser.add_argument("--hosts", type=int, default=200, help="hosts of B10 (default: 200)")
     arguments = parser.parse_args()
     names = [name for name in arguments.only.split(",") if name]
     machine = measure.machine()
     try:
-        found = measure_all(names, arguments.quick, arguments.nodes)
+        found = measure_all(names, arguments.quick, arguments.nodes, arguments.hosts)
     except measure.BenchError as error:
         print("bench: %s" % error, file=sys.stderr)
         return 2

@@ -222,7 +222,7 @@ class Slot:
         for item in self.api.items(budgets):
             self.api.delete(f"{budgets}/{item['metadata']['name']}")
         for node in self.all_nodes():
-            self._clean(node)
+            self.clean(node)
         path = f"/apis/apps/v1/namespaces/{self.name}/daemonsets/{DRIVER}"
         found = self.daemonset()
         if self.told_value() != self.value:
@@ -234,7 +234,7 @@ class Slot:
             self.api.patch(path, {"spec": {"updateStrategy": strategy}})
         until(f"{self.name} is ready for a roll", self.good)
 
-    def _clean(self, node: dict[str, Any]) -> None:
+    def clean(self, node: dict[str, Any]) -> None:
         meta = node["metadata"]
         annotations = {
             name: None for name in meta.get("annotations") or {} if name.startswith((PREFIX, FAULTS))

@@ -38,6 +38,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 AllowUsers %(user)s
 PrintMotd no
+MaxStartups %(startups)s
 Subsystem sftp internal-sftp
 """
 _ENTER = (
@@ -81,8 +82,11 @@ def missing() -> list[str]:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Server]:
-    """A server while the context lasts; ``folder`` takes its files."""
+def serve(folder: Path, together: int = 10) -> Iterator[Server]:
+    """A server while the context lasts; ``folder`` takes its files.
+
+    :param together: how many may be logging in at the same time; sshd hangs up on some of more than that.
+    """
     for name in ("host_key", "user_key"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / name)]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
@@ -100,7 +104,7 @@ def serve(folder: Path) -> Iterator[Server]:
     try:
         for _attempt in range(5):
             port = _free_port()
-            process = _start(own, port)
+            process = _start(own, port, together)
             if _answers(process, port):
                 break
         else:
@@ -114,7 +118,7 @@ def serve(folder: Path) -> Iterator[Server]:
             process.wait(30)
 
 
-def _start(own: Server, port: int) -> subprocess.Popen[bytes]:
+def _start(own: Server, port: int, together: int) -> subprocess.Popen[bytes]:
     folder = own.folder
     authorized = folder / "authorized_keys"
     shutil.copyfile(folder / "user_key.pub", authorized)
@@ -124,6 +128,7 @@ def _start(own: Server, port: int) -> subprocess.Popen[bytes]:
     values = {
         "port": port,
         "folder": folder,
+        "startups": "%d:30:%d" % (together, 10 * together),
         "user": own.user,
         "authorized": "%s/authorized_keys" % (_HOME if own.fresh else folder),
     }
