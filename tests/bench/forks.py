@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""B10: many hosts read with few and with many forks, with and without pipelining.
+"""B10: many hosts read with few and with many forks: without pipelining, with it, and with Mitogen.
 
 The hosts are names for this machine, reached over SSH: one server on loopback, a connection for each name. Where there
 is no server, the connection is local. The controller's own cost is what a fleet would cost it. The time on the clock is
@@ -11,6 +11,7 @@ not: here one machine does the work of the controller and of all hosts.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import subprocess
 import sys
 import tempfile
@@ -26,8 +27,10 @@ import paths
 import playbooks
 
 FORKS = (5, 25, 50, 100)
-DEFAULT = (5, False)
-"""Forks and pipelining of Ansible as it comes."""
+PLAIN, PIPELINED, MITOGEN = "without pipelining", "with pipelining", "with Mitogen"
+DEFAULT = (5, PLAIN)
+"""Ansible as it comes."""
+LOCK = paths.ROOT / "requirements" / "bench.txt"
 READ = playbooks.BASELINE / "read.yml"
 
 
@@ -41,7 +44,7 @@ class Point:
     """
 
     forks: int
-    pipelining: bool
+    way: str
     wall: float
     cpu: float
     peak: float
@@ -53,13 +56,22 @@ class Point:
     @property
     def row(self) -> list[Any]:
         """The point as a row of :data:`HEADS`."""
-        how = "yes" if self.pipelining else "no"
-        return [self.forks, how, self.wall, self.cpu, self.peak, self.main, self.alive, self.one, self.own]
+        return [
+            self.way,
+            self.forks,
+            self.wall,
+            self.cpu,
+            self.peak,
+            self.main,
+            self.alive,
+            self.one,
+            self.own,
+        ]
 
 
 HEADS = [
+    "way",
     "forks",
-    "pipelining",
     "seconds on the clock",
     "CPU seconds of the controller",
     "peak memory of all, MiB",
@@ -70,12 +82,12 @@ HEADS = [
 ]
 
 
-def point(forks: int, pipelining: bool, done: measure.Run, peak: memory.Look) -> Point:
+def point(forks: int, way: str, done: measure.Run, peak: memory.Look) -> Point:
     """What a run was, with the memory that was seen."""
     count = max(len(peak.forks), 1)
     mebi = 1024
     return Point(
-        forks=forks, pipelining=pipelining, wall=done.wall, cpu=done.cpu, peak=peak.total / mebi,
+        forks=forks, way=way, wall=done.wall, cpu=done.cpu, peak=peak.total / mebi,
         main=peak.main / mebi, alive=len(peak.forks), one=sum(peak.forks) / count / mebi,
         own=sum(peak.own) / count / mebi,
     )  # fmt: skip
@@ -122,37 +134,80 @@ def hang_up(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sweep(count: int, forks: Sequence[int] = FORKS) -> tuple[list[Point], str]:
-    """All runs, and how the hosts were reached."""
+def mitogen(lock: Path = LOCK, build: Path = paths.ROOT / "build") -> tuple[Path, str]:
+    """Where the locked Mitogen is, and why it is not there, else nothing; it is installed once."""
+    place = build / ("mitogen-" + hashlib.sha256(lock.read_bytes()).hexdigest()[:12])
+    if not place.is_dir():
+        words = [
+            "--quiet",
+            "--require-hashes",
+            "--no-deps",
+            "--target",
+            str(place),
+            "--requirement",
+            str(lock),
+        ]
+        command = [sys.executable, "-m", "pip", "install", *words]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return place, (done.stderr.strip() or "pip failed").splitlines()[-1]
+    return place, ""
+
+
+def settings(way: str, place: Path) -> dict[str, Any]:
+    """The environment of a run. With 100 forks on few CPUs a login takes longer than the 10 seconds of the default."""
+    patience = {"ANSIBLE_TIMEOUT": "120"}
+    if way != MITOGEN:
+        return {**patience, "ANSIBLE_PIPELINING": str(int(way == PIPELINED))}
+    strategies = place / "ansible_mitogen" / "plugins" / "strategy"
+    return {
+        **patience,
+        "ANSIBLE_STRATEGY": "mitogen_linear",
+        "ANSIBLE_STRATEGY_PLUGINS": str(strategies),
+        "PYTHONPATH": str(place),
+    }
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All runs.
+
+    :param how: how the hosts were reached.
+    :param without: why there are none with Mitogen, or nothing.
+    """
+
+    points: list[Point]
+    how: str
+    without: str = ""
+
+
+def sweep(count: int, forks: Sequence[int] = FORKS) -> Sweep:
+    """Each way with each number of forks."""
+    place, without = mitogen()
+    ways = [PLAIN, PIPELINED, *([] if without else [MITOGEN])]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with hosts(count, folder) as (inventory, how):
             ground = playbooks.Playground(folder, inventory)
-            # what later runs find on the controller and on the host, such as the library that the module needs
-            ground.play(READ, "--limit", next(iter(inventory["all"]["hosts"])))
             found = []
-            for pipelining in (False, True):
+            for way in ways:
+                # what later runs find on the controller and on the host, such as the library that the module needs
+                first = next(iter(inventory["all"]["hosts"]))
+                ground.play(READ, "--limit", first, **settings(way, place))
                 for many in forks:
                     if (folder / "c").is_dir():
                         hang_up(folder / "c")
-                    found.append(_once(ground, many, pipelining))
-                    print("    %3d forks, pipelining %s: %.1f s" % tuple(found[-1].row[:3]), file=sys.stderr)
-            return found, how
+                    found.append(_once(ground, many, way, place))
+                    print("    %s, %d forks: %.1f s" % tuple(found[-1].row[:3]), file=sys.stderr)
+            return Sweep(found, how, without)
 
 
-def _once(ground: playbooks.Playground, forks: int, pipelining: bool) -> Point:
+def _once(ground: playbooks.Playground, forks: int, way: str, place: Path) -> Point:
     sampler = memory.Sampler()
     try:
-        done = ground.play(
-            READ,
-            "--forks",
-            str(forks),
-            watch=sampler.begin,
-            ANSIBLE_PIPELINING=str(int(pipelining)),
-            ANSIBLE_SSH_RETRIES="3",
-        )
+        done = ground.play(READ, "--forks", str(forks), watch=sampler.begin, **settings(way, place))
     finally:
         peak = sampler.end()
     if not peak.forks:
         raise measure.BenchError("no fork of the run with %d forks was seen" % forks)
-    return point(forks, pipelining, done, peak)
+    return point(forks, way, done, peak)

@@ -14,7 +14,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LEGS = {"dev": "3.11", "next": "3.12", "browser": "3.11", "audit": "3.11"}
+LEGS = {"dev": "3.11", "next": "3.12", "browser": "3.11", "audit": "3.11", "bench": "3.11"}
 
 
 def main() -> int:

@@ -88,9 +88,9 @@ def test_nothing_was_seen() -> None:
     assert memory.Sampler().end() == memory.Look(0)
 
 
-def a_point(many: int, pipelining: bool = False, one: int = 20) -> Any:
+def a_point(many: int, way: str = forks.PLAIN, one: int = 20) -> Any:
     peak = memory.Look(50 << 10, (one << 10,) * many, (10 << 10,) * many)
-    return forks.point(many, pipelining, measure.Run(100 / many, 7.0, 0, 0, ""), peak)
+    return forks.point(many, way, measure.Run(100 / many, 7.0, 0, 0, ""), peak)
 
 
 def test_a_run_in_mebibytes() -> None:
@@ -115,26 +115,54 @@ def test_hosts_without_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert inventory["all"]["vars"]["ansible_connection"] == "local"
 
 
+def test_mitogen_is_installed_from_its_lock_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = tmp_path / "bench.txt"
+    lock.write_text("mitogen==0 --hash=sha256:0\n")
+    asked: list[list[str]] = []
+
+    def pip(command: list[str], **_options: Any) -> Any:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 1, "", "ERROR: first\nERROR: no such release\n")
+
+    monkeypatch.setattr(forks.subprocess, "run", pip)
+    place, without = forks.mitogen(lock, tmp_path)
+    assert without == "ERROR: no such release"
+    assert "--require-hashes" in asked[0]
+    place.mkdir()
+    assert forks.mitogen(lock, tmp_path) == (place, "")
+    assert len(asked) == 1
+    lock.write_text("mitogen==1 --hash=sha256:0\n")
+    assert forks.mitogen(lock, tmp_path)[0] != place
+
+
+def test_what_a_way_sets(tmp_path: Path) -> None:
+    assert forks.settings(forks.PLAIN, tmp_path)["ANSIBLE_PIPELINING"] == "0"
+    assert forks.settings(forks.PIPELINED, tmp_path)["ANSIBLE_PIPELINING"] == "1"
+    assert forks.settings(forks.MITOGEN, tmp_path)["ANSIBLE_STRATEGY"] == "mitogen_linear"
+
+
 @pytest.mark.parametrize(("one", "missed"), [(20, 0), (101, 2)])
+@pytest.mark.parametrize("without", ["", "there is no network"])
 def test_the_sweep_becomes_a_benchmark(
-    one: int, missed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    one: int, missed: int, without: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points = [a_point(many, pipelining, one) for pipelining in (False, True) for many in forks.FORKS]
-    monkeypatch.setattr(forks, "sweep", lambda count: (points, "SSH on loopback"))
+    ways = [forks.PLAIN, forks.PIPELINED, *([] if without else [forks.MITOGEN])]
+    points = [a_point(many, way, one) for way in ways for many in forks.FORKS]
+    monkeypatch.setattr(forks, "sweep", lambda count: forks.Sweep(points, "SSH on loopback", without))
     bench = run.benches.forks_sweep(200)
     assert len(run.missed([bench], quick=False)) == missed
-    assert [len(row) for row in bench.table] == [len(forks.HEADS)] * 9
+    assert [len(row) for row in bench.table] == [len(forks.HEADS)] * (1 + 4 * len(ways))
     baseline = bench.baselines["Ansible as it comes: 5 forks, no pipelining"]
     assert baseline == {"seconds": 20, "times_slower_than_the_fastest": 20}
+    assert ("there is no network" in bench.note) is bool(without)
+    assert any("Mitogen" in name for name in bench.baselines) is not bool(without)
 
     run.write(tmp_path, [bench], {"cpus": 2}, quick=False)
     names = sorted(path.name for path in tmp_path.glob("*.svg"))
-    assert len(names) == 6
+    assert len(names) == 3 * len(ways)
     assert "b10-memory-with-pipelining-over-forks.svg" in names
     assert "stroke-dasharray" not in (tmp_path / names[0]).read_text()
     text = page.section((tmp_path / "results.md").read_text(), "2026-03-02T09:00:00Z", names)
-    assert (
-        "![Memory with pipelining of B10 over forks](images/bench-b10-memory-with-pipelining-over-forks.svg)"
-        in text
-    )
-    assert "| 100 | yes | 1 | 7 |" in text
+    picture = "images/bench-b10-memory-with-pipelining-over-forks.svg"
+    assert "![Memory with pipelining of B10 over forks](%s)" % picture in text
+    assert "| with pipelining | 100 | 1 | 7 |" in text

@@ -30,16 +30,21 @@ def test_changes_are_those_of_the_recap() -> None:
         second_run.changes("nothing")
 
 
-def test_both_runs_make_a_pair(tmp_path: Path) -> None:
-    (tmp_path / "seconds-first").write_text("8.0")
-    (tmp_path / "seconds-second").write_text("2.0")
-    nothing = "localhost : ok=1    changed=0    unreachable=0\n"
-    texts = {"first": RECAP % 1, "second": nothing}
-    found = second_run.pair("x", second_run.NODE, second_run.WHOLE, tmp_path, texts)
-    assert (found.share, found.changed) == (25, (2, 0))
+NOTHING = "localhost : ok=1    changed=0    unreachable=0\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "changed"), [("WHOLE", 37.5, (2, 13)), ("STAND_INS", 25, (2, 0)), ("ANEW", 25, (2, 0))]
+)
+def test_runs_make_a_pair(tmp_path: Path, kind: str, share: float, changed: tuple[int, int]) -> None:
+    for turn, seconds in (("first", 8.0), ("second", 2.0), ("third", 9.0), ("fourth", 3.0)):
+        (tmp_path / ("seconds-" + turn)).write_text(str(seconds))
+    texts = {"first": RECAP % 1, "second": NOTHING, "third": RECAP % 12, "fourth": NOTHING}
+    found = second_run.pair("x", second_run.NODE, getattr(second_run, kind), tmp_path, texts)
+    assert (found.share, found.changed) == (share, changed)
     assert len(found.row) == len(second_run.HEADS)
     with pytest.raises(measure.BenchError, match="first run of x changed nothing"):
-        second_run.pair("x", "", second_run.WHOLE, tmp_path, {"first": nothing, "second": nothing})
+        second_run.pair("x", "", getattr(second_run, kind), tmp_path, {**texts, "first": NOTHING})
 
 
 def test_the_scenario_is_read_when_it_has_run(tmp_path: Path) -> None:
