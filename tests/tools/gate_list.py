@@ -598,9 +598,11 @@ def molecule(job: Job) -> Outcome:
     return outcome
 
 
-# Emulated nodes keep little more than one CPU busy and take the longest, so they begin, and all else runs beside them.
+# Emulated nodes keep little more than one CPU busy and take the longest, then comes what waits for a control plane. So
+# these begin, and all else runs beside them.
 GATES: list[Gate] = [
     Gate("molecule", "scenarios on nodes of the lab", molecule, polite=False, lane=NODES),
+    Gate("api", "what talks to the Kubernetes API, on a real control plane", api, polite=False, waits=True),
     Gate("lab", "the lab of virtual nodes checks itself", lab, polite=False, lane=NODES),
     Gate("cluster", "the lab's control plane checks itself", cluster, polite=False, lane=NODES),
     Gate("ruff", "code style and common mistakes", ruff),
@@ -632,7 +634,6 @@ GATES: list[Gate] = [
     Gate("integration", "ansible-test integration, targets for this machine", integration, lane=ISOLATED),
     Gate("playbook", "the preflight playbook, recorded, local and over SSH", playbook),
     Gate("next-leg", "unit tests and preflight on the newest ansible-core and Python", next_leg),
-    Gate("api", "what talks to the Kubernetes API, on a real control plane", api, polite=False),
     Gate("readme", "the commands of the README", readme, after=("install",)),
     Gate(
         "provider", "the provider as a process, DRANET's client, the vectors through it", provider, alone=True

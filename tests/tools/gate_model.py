@@ -105,13 +105,15 @@ class Job:
 @dataclass(frozen=True)
 class Gate:
     """A named check. Two gates of one lane never run at once; `after` names gates that come first. One that is not
-    `polite` works against clocks: emulated nodes, control planes, measured times."""
+    `polite` works against clocks: emulated nodes, control planes, measured times. One that `waits` more than it works
+    runs as a third beside two others."""
 
     name: str
     purpose: str
     run: Callable[[Job], Outcome]
     alone: bool = False
     polite: bool = True
+    waits: bool = False
     lane: frozenset[str] = frozenset()
     after: tuple[str, ...] = ()
 

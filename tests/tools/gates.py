@@ -113,17 +113,18 @@ def report(row: Row) -> None:
 
 
 def run_all(gates: list[Gate], patterns: list[str] | None) -> list[Row]:
-    """Run the gates in order, two at a time; a gate marked `alone` has the machine for itself."""
+    """Run the gates in order, two at a time and one that waits; a gate marked `alone` has the machine for itself."""
     rows: list[Row] = []
     waiting = list(gates)
     busy: dict[Future[Row], Gate] = {}
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         while waiting or busy:
             running: list[Gate] = list(busy.values())
             for gate in list(waiting):
                 blocked = any(other.alone or gate.alone or gate.lane & other.lane for other in running)
                 needs_wait = any(need in {other.name for other in waiting + running} for need in gate.after)
-                if len(running) < 2 and not blocked and not needs_wait:
+                at_once = [other for other in running if other.waits == gate.waits]
+                if len(at_once) < (1 if gate.waits else 2) and not blocked and not needs_wait:
                     waiting.remove(gate)
                     running.append(gate)
                     busy[pool.submit(run_gate, gate, patterns)] = gate

@@ -198,3 +198,23 @@ def test_gates_of_one_lane_run_one_after_the_other() -> None:
 
     gates.run_all([gate_of(name) for name in "abcd"], None)
     assert max(most) == 1
+
+
+def test_what_waits_runs_beside_two_others() -> None:
+    """A control plane that is waited for leaves its CPU to others; two of them would not."""
+    waits = {"a": True, "b": True, "c": False, "d": False, "e": False}
+    running, seen = set(), []
+
+    def gate_of(name: str) -> Gate:
+        def work(job: Job) -> Outcome:
+            running.add(name)
+            time.sleep(0.1)
+            seen.append(frozenset(running))
+            running.discard(name)
+            return Outcome()
+
+        return Gate(name, "a test", work, waits=waits[name])
+
+    gates.run_all([gate_of(name) for name in waits], None)
+    assert {"a", "c", "d"} in seen
+    assert not any({"a", "b"} <= now or {"c", "d", "e"} <= now for now in seen)
