@@ -60,7 +60,7 @@ lab-down: ## end the virtual nodes of the lab, and their cluster
 	@$(PYTHON) tests/lab down
 
 e2e: venv ## run the molecule scenarios and the tests of the cluster; they start and end their own nodes
-	@$(GATES) molecule
+	@RDMA_K8S_EVERY_SCENARIO=1 $(GATES) molecule
 	@$(PY) tests/lab cluster test
 
 kill-matrix: venv ## kill controllers of a roll before and after each entry action, and print what came of it

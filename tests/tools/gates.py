@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The rdma.k8s authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the gates: every check and every test of the project, two at a time where that is safe.
+"""Run the gates: every check and every test of the project, two at a time and one that waits, where that is safe.
 
 Usage: python tests/tools/gates.py             all gates
        python tests/tools/gates.py NAME ...    these only
