@@ -234,7 +234,8 @@ def results() -> list[Any]:
 def certificates() -> list[Any]:
     """The certificates of the same nodes."""
     document = ResultDocument.from_dict(results()[0])
-    return [certificate.issue([document], row.name, NOW).to_dict() for row in document.nodes]
+    names = [row.name for row in document.nodes]
+    return [made.to_dict() for made in certificate.issue([document], names, NOW)]
 
 
 @cache
