@@ -252,9 +252,9 @@ def test_removed_from_a_namespace_of_somebody_else(node: PrivateNode) -> None:
     node.ip("netns", "add", "pod")
     node.ip("-n", "pod", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
     before = node.look("pod")
-    make(node, namespace="pod", gid_timeout=0.3)
+    make(node, namespace="pod")
     for count in (2, 0):
-        result = remove(node, namespace="pod", nics=CLEAN, gid_timeout=0.3)
+        result = remove(node, namespace="pod", nics=CLEAN)
         assert (len(result["children"]), result["changed"]) == (count, count > 0)
     assert node.look("pod") == before
 
