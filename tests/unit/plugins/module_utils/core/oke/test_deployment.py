@@ -402,6 +402,16 @@ def test_native() -> None:
     assert "rdma.k8s" not in json.dumps(made.more[0]["spec"])
 
 
+def test_references_are_as_the_server_keeps_them() -> None:
+    """The server adds the version of a reference, and compares it as one value: without it each run would send it."""
+    made = decide(abilities=CHILDREN)
+    for documents, name in ((made.dranet, "dranet"), (made.provider, "rdma-k8s-provider")):
+        (only,) = daemonset(documents, name)["spec"]["template"]["spec"]["containers"]
+        assert [entry["valueFrom"]["fieldRef"] for entry in only["env"]] == [
+            {"apiVersion": "v1", "fieldPath": "spec.nodeName"}
+        ]
+
+
 def test_the_provider_has_no_privilege() -> None:
     """No capability, no writable mount but that of the socket, no account; ready before DRANET starts (decision 20)."""
     made = decide(abilities=CHILDREN, nic_table=TABLE, imds_url="http://127.0.0.1:9/opc/v2")
