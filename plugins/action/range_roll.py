@@ -21,6 +21,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_run import N
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster.roll_session import Session
 from ansible_collections.rdma.k8s.plugins.module_utils.core import bounds
 from ansible_collections.rdma.k8s.plugins.module_utils.core.errors import RdmaError
+from ansible_collections.rdma.k8s.plugins.module_utils.news import silent
 from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 
 ARGUMENT_SPEC = {
@@ -59,7 +60,7 @@ class ActionModule(ActionBase):
                 session = Session(
                     made,
                     roll_command.options_of(args),
-                    self._show if args["show"] else _silent,
+                    self._show if args["show"] else silent,
                     stop,
                     args["request_timeout"],
                 )
@@ -89,10 +90,6 @@ class ActionModule(ActionBase):
         ]
         # After an interrupt nobody may listen any more; the roll must still come to its end.
         showing.show(self._display, " ".join(filter(None, words))[: showing.WIDTH])
-
-
-def _silent(news: News) -> None:
-    return
 
 
 @contextlib.contextmanager

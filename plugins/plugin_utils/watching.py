@@ -34,16 +34,13 @@ class WatchingAction(normal.ActionModule):
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
         """Show lines meanwhile. What a module on another machine tells cannot be read, and with ``no_log`` must not."""
-        name = showing.name_of(self)
-        if self._connection.transport != "local":
-            with showing.progress_of(self, "%s on %s" % (name, self._play_context.remote_addr)):
+        name, here = showing.name_of(self), self._connection.transport == "local"
+        if here and not self._task.no_log:
+            with self._file() as path, showing.progress_of(self, name, partial(news.newest, path)):
                 yield
             return
-        if self._task.no_log:
-            with showing.progress_of(self, name):
-                yield
-            return
-        with self._file() as path, showing.progress_of(self, name, partial(news.newest, path)):
+        where = name if here else "%s on %s" % (name, self._play_context.remote_addr)
+        with showing.progress_of(self, where):
             yield
 
     @contextlib.contextmanager

@@ -158,8 +158,8 @@ def a_policy(given: dict[str, Any]) -> dict[str, Any]:
         operator_namespace="operatorNamespace",
     )
     nodes = given.get("nodes")
-    found = node_policy.judge(
-        given["policy"],
+    (found,) = node_policy.judge_all(
+        [given["policy"]],
         None if nodes is None else [node_policy.node_of(node) for node in nodes],
         given.get("existing") or (),
         supported=given.get("supported"),
@@ -183,8 +183,8 @@ def a_config(given: dict[str, Any]) -> dict[str, Any]:
         resource_prefix="resourcePrefix",
         spiderpool_version="spiderpoolVersion",
     )
-    found = multus_config.judge(
-        given["config"],
+    (found,) = multus_config.judge_all(
+        [given["config"]],
         given.get("pools"),
         None if policies is None else [multus_config.policy_of(policy) for policy in policies],
         **more,

@@ -9,11 +9,9 @@ from __future__ import annotations
 import time
 from typing import Callable, TypeVar
 
+from ..news import silent
+
 Seen = TypeVar("Seen")
-
-
-def unnoticed(seen: object) -> None:
-    """Nobody watches."""
 
 
 def look_until(
@@ -21,7 +19,7 @@ def look_until(
     look: Callable[[], Seen],
     timeout: float,
     pause: float,
-    watch: Callable[[Seen], None] = unnoticed,
+    watch: Callable[[Seen], None] = silent,
 ) -> tuple[Seen, float]:
     """The last look, and the seconds until it was made.
 

@@ -32,13 +32,13 @@ STEPS = ("children", "probes", "cleanup")
 """The steps of the proof that a node takes."""
 
 TESTS = ("neighbour", "icmp", "full_size", "rdma")
+"""The tests of a pair in the order in which one needs the other."""
 COUNT, TIMEOUT = 3, 2.0
 """Echo requests of each of the two sizes for a pair, and seconds for the answers of all pairs, unless it is told."""
 INTERVAL = 0.002
 """Seconds between two echo requests of one node."""
 AT_ONCE = 16
 """Ping-pongs of one node at a time: a fabric of which nothing works costs a few limits, not one for each pair."""
-"""The tests of a pair in the order in which one needs the other."""
 
 
 @dataclass(frozen=True)

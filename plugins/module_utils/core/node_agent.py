@@ -47,16 +47,22 @@ class State:
     @property
     def lacking(self) -> list[str]:
         """What is waited for: the DaemonSet, then each node."""
-        told = [self.problem] if self.problem else []
-        return [*told, *("%s (%s)" % pair for pair in sorted(self.waiting.items()))]
+        return [*self._told, *self._nodes]
+
+    @property
+    def _told(self) -> list[str]:
+        return [self.problem] if self.problem else []
+
+    @property
+    def _nodes(self) -> list[str]:
+        return ["%s (%s)" % pair for pair in sorted(self.waiting.items())]
 
     def sentence(self, waited: float) -> str:
         """What is missing, for people."""
-        names = ["%s (%s)" % pair for pair in sorted(self.waiting.items())[:SHOWN]]
+        names = self._nodes[:SHOWN]
         if len(self.waiting) > SHOWN:
             names.append("and %d more" % (len(self.waiting) - SHOWN))
-        told = [self.problem] if self.problem else []
-        told += ["nodes: %s" % ", ".join(names)] if names else []
+        told = [*self._told, *(["nodes: %s" % ", ".join(names)] if names else [])]
         return "The node agent is not as wanted after %.0f s: %s." % (waited, "; ".join(told))
 
 

@@ -182,27 +182,8 @@ def test_what_works_against_no_clock_leaves_the_machine_to_others(logs: Path, po
     assert int(rows[0].outcome.note) == min(begun + 15 * polite, 19)
 
 
-def test_gates_of_one_lane_run_one_after_the_other() -> None:
-    """Two scenarios at once would take each other's time and ports."""
-    running, most = set(), []
-
-    def gate_of(name: str) -> Gate:
-        def work(job: Job) -> Outcome:
-            running.add(name)
-            time.sleep(0.05)
-            most.append(len(running & {"a", "b"}))
-            running.discard(name)
-            return Outcome()
-
-        return Gate(name, "a test", work, lane=frozenset({"nodes"}) if name in "ab" else frozenset())
-
-    gates.run_all([gate_of(name) for name in "abcd"], None)
-    assert max(most) == 1
-
-
-def test_what_waits_runs_beside_two_others() -> None:
-    """A control plane that is waited for leaves its CPU to others; two of them would not."""
-    waits = {"a": True, "b": True, "c": False, "d": False, "e": False}
+def seen_together(wanted: dict[str, dict[str, object]]) -> list[frozenset[str]]:
+    """Run gates with these settings; at the end of each, those that run then."""
     running, seen = set(), []
 
     def gate_of(name: str) -> Gate:
@@ -213,8 +194,22 @@ def test_what_waits_runs_beside_two_others() -> None:
             running.discard(name)
             return Outcome()
 
-        return Gate(name, "a test", work, waits=waits[name])
+        return Gate(name, "a test", work, **wanted[name])
 
-    gates.run_all([gate_of(name) for name in waits], None)
+    gates.run_all([gate_of(name) for name in wanted], None)
+    return seen
+
+
+def test_gates_of_one_lane_run_one_after_the_other() -> None:
+    """Two scenarios at once would take each other's time and ports."""
+    lane = {"lane": frozenset({"nodes"})}
+    seen = seen_together({"a": lane, "b": lane, "c": {}, "d": {}})
+    assert max(len(now & {"a", "b"}) for now in seen) == 1
+
+
+def test_what_waits_runs_beside_two_others() -> None:
+    """A control plane that is waited for leaves its CPU to others; two of them would not."""
+    waits = {"waits": True}
+    seen = seen_together({"a": waits, "b": waits, "c": {}, "d": {}, "e": {}})
     assert {"a", "c", "d"} in seen
     assert not any({"a", "b"} <= now or {"c", "d", "e"} <= now for now in seen)

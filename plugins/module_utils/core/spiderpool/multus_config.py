@@ -100,30 +100,10 @@ def fields_of(cni: str, version: Optional[versions.Version]) -> Optional[Fields]
     return None
 
 
-def judge(
-    config: Mapping[str, Any],
-    pools: Optional[Iterable[str]] = None,
-    policies: Optional[Iterable[Policy]] = None,
-    *,
-    netns_mode: Optional[str] = None,
-    resource_prefix: str = RESOURCE_PREFIX,
-    spiderpool_version: str = SPIDERPOOL,
-) -> list[Issue]:
-    """What is wrong with a config, see :func:`judge_all`."""
-    return judge_all(
-        [config],
-        pools,
-        policies,
-        netns_mode=netns_mode,
-        resource_prefix=resource_prefix,
-        spiderpool_version=spiderpool_version,
-    )[0]
-
-
 def judge_all(
     configs: Iterable[Mapping[str, Any]],
-    pools: Optional[Iterable[str]],
-    policies: Optional[Iterable[Policy]],
+    pools: Optional[Iterable[str]] = None,
+    policies: Optional[Iterable[Policy]] = None,
     *,
     netns_mode: Optional[str] = None,
     resource_prefix: str = RESOURCE_PREFIX,

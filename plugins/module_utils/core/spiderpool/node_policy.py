@@ -123,32 +123,10 @@ def range_of(entry: Any) -> Range:
     return Range(pf, *numbers)
 
 
-def judge(
-    policy: Mapping[str, Any],
-    nodes: Optional[Sequence[Node]] = None,
-    existing: Iterable[Mapping[str, Any]] = (),
-    *,
-    supported: Optional[Mapping[str, Sequence[str]]] = None,
-    operator_version: str = OPERATOR,
-    hyphen_allowed: Optional[bool] = None,
-    operator_namespace: str = NAMESPACE,
-) -> list[Issue]:
-    """What is wrong with a policy, see :func:`judge_all`."""
-    return judge_all(
-        [policy],
-        nodes,
-        existing,
-        supported=supported,
-        operator_version=operator_version,
-        hyphen_allowed=hyphen_allowed,
-        operator_namespace=operator_namespace,
-    )[0]
-
-
 def judge_all(
     policies: Iterable[Mapping[str, Any]],
-    nodes: Optional[Sequence[Node]],
-    existing: Iterable[Mapping[str, Any]],
+    nodes: Optional[Sequence[Node]] = None,
+    existing: Iterable[Mapping[str, Any]] = (),
     *,
     supported: Optional[Mapping[str, Sequence[str]]] = None,
     operator_version: str = OPERATOR,

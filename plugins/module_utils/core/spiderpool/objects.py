@@ -186,15 +186,10 @@ def judge(
             spiderpool_version=setup.spiderpool_version,
         ),
     }
-    following = {
-        kind: iter(lists) for kind, lists in judged.items()
-    }  # as the documents came, of whatever kind
-    return [
-        (entry, issue)
-        for entry in found
-        if entry.get("kind") in following
-        for issue in next(following[entry["kind"]])
-    ]
+    issues_of = {
+        id(entry): issues for kind, lists in judged.items() for entry, issues in zip(mine[kind], lists)
+    }
+    return [(entry, issue) for entry in found for issue in issues_of.get(id(entry), ())]
 
 
 def _of_kind(documents: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:

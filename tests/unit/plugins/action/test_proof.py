@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from ansible.errors import AnsibleActionFail
-from ansible.playbook.play_context import PlayContext
-from ansible.playbook.task import Task
-from ansible.template import Templar
 
 from ansible_collections.rdma.k8s.plugins.action import fabric_plan_info
 from ansible_collections.rdma.k8s.plugins.module_utils import report_files
 from ansible_collections.rdma.k8s.plugins.module_utils.core import codec
 from ansible_collections.rdma.k8s.plugins.module_utils.core.checks.registry import CATALOGUE
 from ansible_collections.rdma.k8s.plugins.modules import fabric_plan_info as documentation
+from ansible_collections.rdma.k8s.tests.support.action_plugin import made, task_of
 from ansible_collections.rdma.k8s.tests.unit.plugins.action.test_validate import Run
 from ansible_collections.rdma.k8s.tests.unit.plugins.module_utils.core.checks.cases.fabric import proof_of
 
@@ -132,16 +129,7 @@ def test_a_proof_and_recorded_snapshots_exclude_each_other(play: Run) -> None:
 
 def planned(play: Run, **args: Any) -> dict[str, Any]:
     other, task_vars = play.action()
-    task = Task()
-    task.args = args
-    action = fabric_plan_info.ActionModule(
-        task=task,
-        connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),
-        play_context=PlayContext(),
-        loader=other._loader,
-        templar=Templar(other._loader, variables=task_vars),
-        shared_loader_obj=None,
-    )
+    action = made(fabric_plan_info.ActionModule, task_of(args), loader=other._loader, variables=task_vars)
     result: dict[str, Any] = action.run(task_vars=task_vars)
     return result
 

@@ -9,16 +9,11 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible.parsing.dataloader import DataLoader
-from ansible.playbook.play_context import PlayContext
-from ansible.playbook.task import Task
-from ansible.template import Templar
 
 from ansible_collections.rdma.k8s.plugins.action import report
 from ansible_collections.rdma.k8s.plugins.module_utils import progress, report_files
@@ -26,24 +21,13 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.finding import Findi
 from ansible_collections.rdma.k8s.plugins.module_utils.core.report import diff, render
 from ansible_collections.rdma.k8s.plugins.modules import report as documentation
 from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
+from ansible_collections.rdma.k8s.tests.support.action_plugin import made, task_of
 from ansible_collections.rdma.k8s.tests.support.results import small
 from ansible_collections.rdma.k8s.tests.unit.plugins.action.test_watching import PATIENCE, Screen
 
 
 def run(check_mode: bool = False, **args: Any) -> dict[str, Any]:
-    loader = DataLoader()
-    task = Task()
-    task.args = args
-    task.check_mode = check_mode
-    action = report.ActionModule(
-        task=task,
-        connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),
-        play_context=PlayContext(),
-        loader=loader,
-        templar=Templar(loader, variables={}),
-        shared_loader_obj=None,
-    )
-    return action.run(task_vars={})
+    return made(report.ActionModule, task_of(args, check_mode=check_mode)).run(task_vars={})
 
 
 def refused(**args: Any) -> str:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleActionFail
-from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
-from ansible.playbook.task import Task
-from ansible.template import Templar
 
 from ansible_collections.rdma.k8s.plugins.action import sriov_node_state_info
 from ansible_collections.rdma.k8s.plugins.module_utils.cluster import sriov_states
 from ansible_collections.rdma.k8s.tests.support import api_server
+from ansible_collections.rdma.k8s.tests.support.action_plugin import connection, made, task_of
 from ansible_collections.rdma.k8s.tests.support.api_server import ApiServer
 from ansible_collections.rdma.k8s.tests.unit.plugins.action.test_validate import Recorder
 from ansible_collections.rdma.k8s.tests.unit.plugins.modules.test_sriov_node_state_info import Wire, state
@@ -41,26 +38,16 @@ class Run:
 
     def __init__(self) -> None:
         self.display = Screen()
-        self.task = Task()
+        self.task = task_of({})
         self.task.environment = []
         self.context = PlayContext()
-        self.connection = SimpleNamespace(
-            _shell=SimpleNamespace(tmpdir=None), transport="local", has_native_async=False
-        )
+        self.connection = connection()
         self.handed: list[dict[str, Any]] = []
 
     def __call__(self, **args: Any) -> dict[str, Any]:
         self.task.args = args
-        loader = DataLoader()
-        action = sriov_node_state_info.ActionModule(
-            task=self.task,
-            connection=self.connection,
-            play_context=self.context,
-            loader=loader,
-            templar=Templar(loader),
-            shared_loader_obj=None,
-        )
-        action._display = self.display
+        own = {"connection": self.connection, "play_context": self.context}
+        action = made(sriov_node_state_info.ActionModule, self.task, display=self.display, **own)
         action._execute_module = self._hand
         result: dict[str, Any] = action.run(task_vars={})
         return result

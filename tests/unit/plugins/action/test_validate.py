@@ -11,7 +11,6 @@ import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Optional
 
 import pytest
@@ -19,9 +18,6 @@ import yaml
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
-from ansible.playbook.play_context import PlayContext
-from ansible.playbook.task import Task
-from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from hypothesis import given, strategies as st
@@ -35,6 +31,7 @@ from ansible_collections.rdma.k8s.plugins.module_utils.core.snapshot import SCHE
 from ansible_collections.rdma.k8s.plugins.modules import validate as documentation
 from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 from ansible_collections.rdma.k8s.tests.support import cases, cluster_fleet, fleet
+from ansible_collections.rdma.k8s.tests.support.action_plugin import made, task_of
 from ansible_collections.rdma.k8s.tests.unit.plugins.action.test_watching import PATIENCE, Screen
 
 OWN = {
@@ -83,17 +80,9 @@ class Run:
             "hostvars": HostVars(inventory, variables, loader),
             "ansible_play_hosts_all": list(self.hosts),
         }
-        task = Task()
-        task.args = args
-        action = validate.ActionModule(
-            task=task,
-            connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),
-            play_context=PlayContext(),
-            loader=loader,
-            templar=Templar(loader, variables=task_vars),
-            shared_loader_obj=None,
+        action = made(
+            validate.ActionModule, task_of(args), loader=loader, variables=task_vars, display=self.display
         )
-        action._display = self.display
         return action, task_vars
 
     def __call__(self, **args: Any) -> dict[str, Any]:

@@ -11,19 +11,16 @@ import stat
 import threading
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
-from ansible.playbook.task import Task
-from ansible.template import Templar
 
 from ansible_collections.rdma.k8s.plugins.action import drain
 from ansible_collections.rdma.k8s.plugins.module_utils import news, progress
 from ansible_collections.rdma.k8s.plugins.plugin_utils import showing
 from ansible_collections.rdma.k8s.plugins.plugin_utils.watching import WatchingAction
+from ansible_collections.rdma.k8s.tests.support.action_plugin import connection, made, task_of
 
 PATIENCE = 60.0
 WATCHED = (
@@ -52,27 +49,16 @@ class Play:
     def __init__(self, wait: bool = True) -> None:
         self.display = Screen()
         self.wait = wait
-        self.task = Task()
-        self.task.args = {"nodes": ["n1"]}
+        self.task = task_of({"nodes": ["n1"]})
         self.task.environment = [dict(ENVIRONMENT)]
         self.context = PlayContext()
-        self.connection = SimpleNamespace(
-            _shell=SimpleNamespace(tmpdir=None), transport="local", has_native_async=False
-        )
+        self.connection = connection()
         self.runs: list[dict[str, str]] = []
         self.modes: list[int] = []
 
     def __call__(self) -> dict[str, Any]:
-        loader = DataLoader()
-        action = drain.ActionModule(
-            task=self.task,
-            connection=self.connection,
-            play_context=self.context,
-            loader=loader,
-            templar=Templar(loader),
-            shared_loader_obj=None,
-        )
-        action._display = self.display
+        own = {"connection": self.connection, "play_context": self.context}
+        action = made(drain.ActionModule, self.task, display=self.display, **own)
         action._execute_module = self._module
         result: dict[str, Any] = action.run(task_vars={})
         return result

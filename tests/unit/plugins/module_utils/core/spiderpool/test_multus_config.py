@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import multus_config
+from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.issue import Issue
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.multus_config import Policy
 
 POOLS = ["gpu1-v4", "gpu1-v6"]
@@ -25,10 +26,15 @@ def infiniband(**more: Any) -> dict[str, Any]:
     return {"cniType": "ib-sriov", "ibsriov": {"resourceName": "spidernet.io/ib1", **more}}
 
 
+def judged(one: Any, *arguments: Any, **options: Any) -> list[Issue]:
+    (found,) = multus_config.judge_all([one], *arguments, **options)
+    return found
+
+
 def places(spec: Any, annotations: Any = None, **options: Any) -> list[tuple[str, str]]:
     config = {"metadata": {"name": "c", "annotations": annotations}, "spec": spec}
     options.setdefault("netns_mode", "exclusive")
-    return [(issue.code, issue.at) for issue in multus_config.judge(config, POOLS, POLICIES, **options)]
+    return [(issue.code, issue.at) for issue in judged(config, POOLS, POLICIES, **options)]
 
 
 @pytest.mark.parametrize(
@@ -173,8 +179,8 @@ def test_shared_mode(spec: Any, expected: list[tuple[str, str]]) -> None:
 def test_what_is_not_known_is_not_judged() -> None:
     """S88: neither pools, nor policies, nor the mode are given."""
     spec = sriov(ippools={"ipv4": ["x"]}, resourceName="a/b", rdmaIsolation=False)
-    assert multus_config.judge({"spec": spec}) == []
-    assert multus_config.judge({"spec": infiniband()}, [], [Policy("ib1")]) == []
+    assert judged({"spec": spec}) == []
+    assert judged({"spec": infiniband()}, [], [Policy("ib1")]) == []
 
 
 def test_another_prefix() -> None:
@@ -186,7 +192,7 @@ def test_another_prefix() -> None:
 def test_the_lowest_pf_decides() -> None:
     """S36: a resource of two policies."""
     policies = [Policy("gpu1", "eth", 9000), Policy("gpu1", "", 4200), Policy("gpu1")]
-    found = multus_config.judge({"spec": sriov(mtu=5000)}, policies=policies)
+    found = judged({"spec": sriov(mtu=5000)}, policies=policies)
     assert [issue.code for issue in found] == ["mtu-exceeds-pf"]
 
 

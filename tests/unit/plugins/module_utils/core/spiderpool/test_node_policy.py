@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool import node_policy, versions
-from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.issue import is_ok, ordered
+from ansible_collections.rdma.k8s.plugins.module_utils.core.spiderpool.issue import Issue, is_ok, ordered
 
 NIC = {"name": "ens1", "pciAddress": "0000:86:00.0", "vendor": "15b3", "deviceID": "1017", "totalvfs": 16}
 INTEL = {"name": "ens9", "pciAddress": "0000:3b:00.0", "vendor": "8086", "deviceID": "158b", "totalvfs": 64}
@@ -31,9 +31,14 @@ def policy(selector: Any = None, name: str = "mine", where: Optional[str] = "spi
     return {"metadata": metadata, "spec": {**good, "nicSelector": chosen, **spec}}
 
 
+def judged(one: Any, *arguments: Any, **options: Any) -> list[Issue]:
+    (found,) = node_policy.judge_all([one], *arguments, **options)
+    return found
+
+
 def codes(*arguments: Any, **options: Any) -> list[str]:
     options.setdefault("supported", SUPPORTED)
-    return [issue.code for issue in node_policy.judge(*arguments, **options)]
+    return [issue.code for issue in judged(*arguments, **options)]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +122,7 @@ def test_a_newer_webhook_corrects_it(version: str, expected: list[str]) -> None:
 )
 def test_selectors(selector: Any, expected: list[tuple[str, str]]) -> None:
     """S100, S104."""
-    found = node_policy.judge(policy(selector), supported=SUPPORTED)
+    found = judged(policy(selector), supported=SUPPORTED)
     assert [(issue.code, issue.at) for issue in found] == expected
 
 
@@ -222,7 +227,7 @@ NODES = [node(NIC, INTEL)]
     ],
 )
 def test_two_policies(mine: Any, other: Any, nodes: Any, expected: list[str]) -> None:
-    found = node_policy.judge(policy(mine), nodes, [policy(other, "theirs")], supported=SUPPORTED)
+    found = judged(policy(mine), nodes, [policy(other, "theirs")], supported=SUPPORTED)
     assert [issue.code for issue in found] == expected
     assert [dict(issue.extra) for issue in found] == [{"other": "theirs"}] * len(expected)
 
@@ -245,7 +250,7 @@ def test_a_policy_without_namespace_is_in_that_of_the_operator() -> None:
     """S102."""
     assert codes(policy(where=None), None, [policy(name="theirs", where=None)]) == ["pf-range-overlap"]
     assert codes(policy(where="sriov"), operator_namespace="sriov") == []
-    assert is_ok(node_policy.judge(policy(where="default"), supported=SUPPORTED))
+    assert is_ok(judged(policy(where="default"), supported=SUPPORTED))
 
 
 def test_nodes_without_common_nic_are_no_conflict() -> None:
@@ -278,13 +283,11 @@ def test_many_policies_are_judged_as_each_with_each(
     policies: list[dict[str, Any]], nodes: Optional[list[node_policy.Node]]
 ) -> None:
     """S109: what is found among many is what is found between two."""
-    for mine, judged in zip(policies, node_policy.judge_all(policies, nodes, policies, supported=SUPPORTED)):
-        pairs = [
-            issue
-            for other in policies
-            for issue in node_policy.judge(mine, nodes, [other], supported=SUPPORTED)
-        ]
-        assert judged == ordered(pairs)
+    for mine, among_all in zip(
+        policies, node_policy.judge_all(policies, nodes, policies, supported=SUPPORTED)
+    ):
+        pairs = [issue for other in policies for issue in judged(mine, nodes, [other], supported=SUPPORTED)]
+        assert among_all == ordered(pairs)
 
 
 def test_nodes_that_are_selected_for_nothing() -> None:

@@ -251,10 +251,8 @@ def test_derived_objects_break_no_rule(snapshots: list[NodeSnapshot], wish: Wish
         node_policy.Nic("x%d" % r.number, r.pci, r.vendor, "101d", 64, 8, 9000, r.link_type) for r in proposed
     ]
     nodes = [node_policy.Node("w1", SETUP.node_selector, nics)]
-    for policy in by_kind["SriovNetworkNodePolicy"]:
-        told = node_policy.judge(
-            policy, nodes, by_kind["SriovNetworkNodePolicy"], operator_namespace=setup.operator_namespace
-        )
+    policies = by_kind["SriovNetworkNodePolicy"]
+    for told in node_policy.judge_all(policies, nodes, policies, operator_namespace=setup.operator_namespace):
         assert told == []
     for pool in by_kind["SpiderIPPool"]:
         verdict = ip_pool.judge(pool, by_kind["SpiderIPPool"], need=len(snapshots) * wish.vfs)
